@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor: what can be seen and done from here, and what to change.
+ */
+#ifndef REAPER_APP_DOCTOR_H
+#define REAPER_APP_DOCTOR_H
+
+#include "app/caps.h"
+#include "app/config.h"
+#include "model/audit.h"
+#include "model/explanation.h"
+#include "observe/markers.h"
+#include "observe/self.h"
+
+/* What doctor looks at; all borrowed. */
+struct doctor_input {
+	const struct self *self;
+	const struct caps *caps;
+	const struct config *config;
+	const char *config_path; /* that was read, or NULL */
+	const struct audit *audit; /* one look */
+	const struct markers_counts *markers;
+};
+
+/**
+ * Examines: kernel (pidfd_open, pidfd_send_signal, /proc/<pid>/sched, /proc/<pid>/syscall, sock_diag), privileges (which
+ * capability is missing for which other user's trees), pid and network namespaces, hidepid, Yama, configuration,
+ * state_dir and audit_log (writable?), markers (believed, distrusted, bad records with file and line, hosts without
+ * logs and how to get them), and JVM children that listen on loopback and have never-exec'ed children
+ * but match no class, with the [class] section to add.
+ *
+ * @param ret	filled.
+ * @return 0; negative errno.
+ */
+int doctor_examine(const struct doctor_input *in, struct checks *ret) _must_check_;
+
+#endif

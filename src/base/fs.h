@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small files: read whole, written aside and renamed, believed only after a look at their owner.
+ */
+#ifndef REAPER_BASE_FS_H
+#define REAPER_BASE_FS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/macro.h"
+
+/** Closes a descriptor if it is one and sets it to -1; errno is kept. For _cleanup_close_. */
+void fs_close(int *fd);
+#define _cleanup_close_ _cleanup_(fs_close)
+
+/**
+ * Reads up to size - 1 bytes of a file below a directory into a buffer and ends them with a NUL.
+ *
+ * @param dirfd	a directory, or AT_FDCWD.
+ * @return the number of bytes; negative errno of open(2) or read(2). A longer file is cut.
+ */
+ssize_t fs_read_at(int dirfd, const char *name, char *buf, size_t size) _must_check_;
+
+/**
+ * Reads a whole file into new memory, NUL-ended.
+ *
+ * @param max	-EFBIG if it is longer.
+ * @return 0; negative errno. *ret_bytes is owned by the caller; *ret_len does not count the NUL.
+ */
+int fs_read_all(int fd, size_t max, char **ret_bytes, size_t *ret_len) _must_check_;
+
+/**
+ * Writes a file aside (same directory, O_EXCL, a random suffix) and renames it into place; on any error nothing is left.
+ *
+ * @return 0; negative errno.
+ */
+int fs_replace(const char *path, const char *bytes, size_t len, mode_t mode) _must_check_;
+
+/**
+ * Writes all bytes, resuming after EINTR and short writes.
+ *
+ * @return 0; negative errno (-ENOSPC ...); part of it may be written then.
+ */
+int fs_write_all(int fd, const char *bytes, size_t len) _must_check_;
+
+/**
+ * Makes a directory and its missing parents.
+ *
+ * @param mode	of each directory that is made, whatever the umask.
+ * @return 0 (also if it was there); negative errno.
+ */
+int fs_make_dirs(const char *path, mode_t mode) _must_check_;
+
+/**
+ * Why a file that others must not be able to change is not to be believed.
+ *
+ * @param owner	the uid that may own it; root always may.
+ * @return NULL if it is a regular file with one link, owned so, not writable by group or others;
+ *         else a constant phrase ("is writable by its group", ...).
+ */
+const char *fs_distrust(const struct stat *st, uid_t owner);
+
+/** The same for a directory, which may have any number of links. */
+const char *fs_distrust_dir(const struct stat *st, uid_t owner);
+
+#endif

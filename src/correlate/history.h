@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was seen before: since when a fence has held, since when a worker has sat in one same wait, and
+ * when something was last ended. Each look gives a new history from the old one, so what is gone is
+ * forgotten. Pure: times are the boot clock's, handed in.
+ */
+#ifndef REAPER_CORRELATE_HISTORY_H
+#define REAPER_CORRELATE_HISTORY_H
+
+#include "base/macro.h"
+#include "model/evidence.h"
+#include "model/policy.h"
+#include "model/verdict.h"
+
+enum {
+	HISTORY_ENTRIES_MAX = 16384, /* lines on disk, and entries in memory */
+	HISTORY_KILLS_MAX = 100000,
+	HISTORY_WINDOW_MS = 3600 * 1000, /* of max_kills_per_hour */
+};
+
+/* One worker or daemon. */
+struct history_entry {
+	struct ident id;
+	uint64_t fence_ms[FENCE_COUNT]; /* first seen; UNKNOWN_U64: not holding at the last look */
+	bool wait_known;
+	int64_t nr;		/* the wait that every look since wait_ms has shown */
+	uint64_t sp;
+	uint64_t pc;
+	char wchan[EVIDENCE_WCHAN_MAX]; /* instead, where the call cannot be read */
+	uint64_t wait_ms;	/* first look that showed it */
+	uint32_t looks;		/* that showed it, the first included */
+	uint64_t idle_ms;	/* of a daemon: since when it has had no worker; UNKNOWN_U64 */
+	/* Of this run only, not on disk: the look before. */
+	bool before_known;
+	uint64_t before_ms;	/* boot clock */
+	uint64_t main_cpu_ns, main_switches, cpu_ns;
+	uint64_t recv_queue, send_queue;
+	struct file_id exe;
+	uid_t uid;
+	uint64_t pid_ns, net_ns;
+	uint32_t flags;
+	enum verdict_memory { VERDICT_NEVER_SHOWN, VERDICT_SHOWN } shown;
+	enum action action;	/* the verdict that was last reported */
+	enum reason reason;
+	struct ident daemon;	/* whose child it was seen to be; pid 0: unknown */
+	struct ident host;
+	int class_index;
+	uint64_t touched_ms;	/* last look that saw it */
+};
+
+struct history {
+	struct history_entry *entries; /* owned; sorted by identity */
+	size_t count;
+	size_t room;
+	uint64_t *kills;	/* owned; boot clock of each kill of the last hour, oldest first */
+	size_t kill_count;
+	size_t kill_room;
+};
+
+/** Finds an entry. @return the entry, owned by the history, valid until the next history_touch(); or NULL. */
+struct history_entry *history_find(const struct history *h, struct ident id);
+
+/**
+ * Finds an entry or makes an empty one; when full, the one that was seen longest ago makes room.
+ *
+ * @return the entry, valid until the next call; NULL: no memory.
+ */
+struct history_entry *history_touch(struct history *h, struct ident id, uint64_t now_ms)
+	_must_check_;
+
+/** Forgets every entry that was not touched at now_ms, and kills older than an hour. */
+void history_prune(struct history *h, uint64_t now_ms);
+
+/** Remembers a kill. @return 0; -ENOMEM. */
+int history_kill(struct history *h, uint64_t now_ms) _must_check_;
+
+/** @return how many kills lie in the hour before now_ms. */
+uint32_t history_kills(const struct history *h, uint64_t now_ms);
+
+/** Frees what it holds and makes it empty. */
+void history_done(struct history *h);
+
+#endif

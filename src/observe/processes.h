@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The census: every process of /proc, by libproc2. The only door to that library. It enumerates and
+ * describes; it is never the evidence for a kill.
+ */
+#ifndef REAPER_OBSERVE_PROCESSES_H
+#define REAPER_OBSERVE_PROCESSES_H
+
+#include "model/snapshot.h"
+
+struct processes;
+
+/**
+ * Opens a source of censuses.
+ *
+ * libproc2 ends the whole program where /proc/self/stat cannot be read, so that is tried first.
+ *
+ * @return 0; -ENOENT: no /proc is mounted; -EACCES, -ENOMEM. *ret_source is owned by the caller.
+ */
+int processes_open(struct processes **ret_source) _must_check_;
+
+/**
+ * Takes a census.
+ *
+ * @param ret_snapshot	filled, sorted by pid, without any argv; the caller frees it with snapshot_done().
+ * @return 0; -ENOMEM; -EIO: the library failed.
+ */
+int processes_census(struct processes *source, struct snapshot *ret_snapshot) _must_check_;
+
+/**
+ * Reads a process' argv, at most PROC_ARGV_MAX bytes, into p->argv (a cut element is dropped).
+ * The read takes the target's mmap_lock, so it is done for few and once.
+ *
+ * @return 0 (also for an empty argv, which is kept as ""); -ESRCH, -ENOENT: gone; -EACCES, -ENOMEM.
+ */
+int processes_read_argv(struct proc *p) _must_check_;
+
+/** Frees a source; NULL is allowed. */
+void processes_close(struct processes *source);
+
+#endif
