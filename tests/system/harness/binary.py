@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shipped binary: run it, judge its output, read what it wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import select
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import jsonschema
+
+from harness import procs
+from harness.minihost import MiniHost
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SCHEMA_FILE = ROOT / "docs" / "reaper.schema.json"
+RUN_S = 120
+SANITIZER = re.compile(r"(Address|Leak|UndefinedBehavior|Memory)Sanitizer|runtime error:")
+
+# The fastest legal settings: a test waits seconds where a user waits minutes.
+FAST = {
+    "policy.timeout": "1s",
+    "policy.min_age": "1s",
+    "policy.sample": "100ms",
+    "policy.term_grace": "2s",
+    "policy.kill_grace": "2s",
+}
+
+
+def binary_path() -> pathlib.Path:
+    return pathlib.Path(os.environ.get("REAPER_BIN", ROOT / "build" / "reaper"))
+
+
+def load_schema() -> dict[str, Any] | None:
+    return json.loads(SCHEMA_FILE.read_text()) if SCHEMA_FILE.exists() else None
+
+
+def no_findings(err: str) -> None:
+    """A sanitizer's report fails whatever test saw it."""
+    assert not SANITIZER.search(err), err
+
+
+@dataclass
+class Result:
+    """One finished run."""
+
+    argv: list[str]
+    rc: int
+    out: str
+    err: str
+    took_s: float
+    doc: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return (f"{' '.join(self.argv)}\nrc {self.rc} after {self.took_s:.2f} s\n"
+                f"--- stdout\n{self.out}\n--- stderr\n{self.err}")
+
+    def expect(self, rc: int) -> Result:
+        assert self.rc == rc, f"expected rc {rc}: {self}"
+        return self
+
+    def worker(self, who: Any) -> dict[str, Any]:
+        """The document's entry for one worker."""
+        found = [w for w in self.doc["workers"] if w["pid"] == who.pid]
+        assert len(found) == 1, f"{len(found)} entries for {who.pid}: {self}"
+        assert found[0]["start"] == who.start, f"start of {who.pid}: {self}"
+        return found[0]
+
+    def verdict(self, who: Any) -> tuple[str, str]:
+        entry = self.worker(who)
+        return entry["verdict"], entry["reason"]
+
+    def action(self, who: Any) -> dict[str, Any]:
+        found = [a for a in self.doc["actions"] if a["pid"] == who.pid]
+        assert len(found) == 1, f"{len(found)} actions for {who.pid}: {self}"
+        return found[0]
+
+    @property
+    def acted_on(self) -> set[int]:
+        """The pids that this sweep ended."""
+        return {a["pid"] for a in self.doc["actions"] if a["outcome"] in ("exited", "killed")}
+
+
+class Reaper:
+    """The binary with files of its own: state, markers and audit log lie in one folder."""
+
+    def __init__(self, binary: pathlib.Path, home: pathlib.Path, uid: int | None = None) -> None:
+        self.binary = binary
+        self.home = home
+        self.uid = uid
+        self.schema = load_schema()
+        self.state_dir = home / "state"
+        self.marker_dir = home / "markers"
+        self.audit_log = home / "audit" / "audit.jsonl"
+        self.config = home / "reaper.conf"
+        self.settings = dict(FAST)
+        self.marker_dir.mkdir(mode=0o755)
+        self.state_dir.mkdir(mode=0o750)
+        self.audit_log.parent.mkdir(mode=0o750)
+        self.write_config("")
+        if uid is not None:
+            for path in (home, self.marker_dir, self.state_dir, self.audit_log.parent,
+                         self.config):
+                os.chown(path, uid, uid)
+
+    def write_config(self, more: str) -> None:
+        """The three paths, then whatever a test adds."""
+        self.config.write_text(
+            f"[reaper]\nmarker_dir = {self.marker_dir}\nstate_dir = {self.state_dir}\n"
+            f"audit_log = {self.audit_log}\n{more}")
+        self.config.chmod(0o644)
+
+    def environment(self, more: dict[str, str] | None = None) -> dict[str, str]:
+        return {
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            "LC_ALL": "C.UTF-8",
+            "HOME": str(self.home),
+            "XDG_RUNTIME_DIR": str(self.home / "xdg-run"),
+            "XDG_STATE_HOME": str(self.home / "xdg-state"),
+            **{k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")},
+            **(more or {}),
+        }
+
+    def argv(self, args: tuple[str, ...], hosts: tuple[MiniHost, ...],
+             settings: dict[str, str] | None) -> list[str]:
+        """The command line; a sweep or a watch is never let loose without a host."""
+        acts = {"sweep", "watch"} & set(args)
+        assert hosts or self.uid is not None or not acts or "--help" in args, \
+            "a root sweep must name its --host"
+        argv = [str(self.binary), "-c", str(self.config)]
+        for host in hosts:
+            argv += ["--host", str(host.pid)]
+        for key, value in {**self.settings, **(settings or {})}.items():
+            argv += ["--set", f"{key}={value}"]
+        return argv + list(args)
+
+    def who(self) -> dict[str, Any]:
+        if self.uid is None:
+            return {}
+        return {"user": self.uid, "group": self.uid, "extra_groups": []}
+
+    def run_argv(self, argv: list[str], *, env: dict[str, str] | None = None,
+                 timeout_s: float = RUN_S, check: bool = True) -> Result:
+        """Run a whole command line as it stands."""
+        began = time.monotonic()
+        done = subprocess.run(
+            argv, env=self.environment(env), cwd=self.home, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=timeout_s, check=False, **self.who())
+        result = Result(argv, done.returncode, done.stdout.decode(errors="surrogateescape"),
+                        done.stderr.decode(errors="surrogateescape"), time.monotonic() - began)
+        if check:
+            no_findings(result.err)
+            assert result.rc >= 0, f"died of signal {-result.rc}: {result}"
+        return result
+
+    def run(self, *args: str, host: MiniHost | tuple[MiniHost, ...] = (),
+            settings: dict[str, str] | None = None, prefix: tuple[str, ...] = (),
+            env: dict[str, str] | None = None, timeout_s: float = RUN_S) -> Result:
+        """Run one command; its JSON document, where it prints one, is parsed and validated."""
+        hosts = host if isinstance(host, tuple) else (host,)
+        argv = list(prefix) + self.argv(args, hosts, settings)
+        result = self.run_argv(argv, env=env, timeout_s=timeout_s)
+        if "--json" in args and result.rc in (0, 1):
+            result.doc = json.loads(result.out)
+            self.validate(result)
+        return result
+
+    def validate(self, result: Result) -> None:
+        if self.schema is None or "workers" not in result.doc:
+            return
+        try:
+            jsonschema.validate(result.doc, self.schema)
+        except jsonschema.ValidationError as error:
+            raise AssertionError(f"{error.message} at {list(error.absolute_path)}: {result}")
+
+    def audit(self, host: MiniHost | tuple[MiniHost, ...] = (), **more: Any) -> Result:
+        return self.run("--json", "audit", host=host, **more)
+
+    def sweep(self, host: MiniHost | tuple[MiniHost, ...] = (), **more: Any) -> Result:
+        return self.run("--json", "sweep", host=host, **more)
+
+    def audit_until_due(self, host: MiniHost, *due: Any, **more: Any) -> Result:
+        """The first audit in which each of `due` is to be ended."""
+        last: list[Result] = []
+
+        def all_due() -> bool:
+            last[:] = [self.audit(host, **more)]
+            return all(last[0].worker(who)["verdict"] == "reap" for who in due)
+
+        try:
+            procs.until("every leak is due", all_due, 15)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {last[0]}") from None
+        return last[0]
+
+    def audit_records(self) -> list[dict[str, Any]]:
+        """The audit log, line by line; every line must parse by itself."""
+        if not self.audit_log.exists():
+            return []
+        text = self.audit_log.read_text()
+        assert text == "" or text.endswith("\n"), f"torn audit log: {text[-200:]!r}"
+        return [json.loads(line) for line in text.splitlines()]
+
+    def watch(self, host: MiniHost | tuple[MiniHost, ...] = (),
+              settings: dict[str, str] | None = None, args: tuple[str, ...] = ()) -> Watch:
+        hosts = host if isinstance(host, tuple) else (host,)
+        return Watch(self, self.argv((*args, "--json", "watch"), hosts, settings))
+
+
+class Watch:
+    """A running `reaper watch` with a notify socket; always ended by the test that began it."""
+
+    def __init__(self, reaper: Reaper, argv: list[str]) -> None:
+        path = str(reaper.home / "notify")
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        if os.path.exists(path):
+            os.unlink(path)
+        self.notify.bind(path)
+        os.chmod(path, 0o666)
+        self.messages: list[str] = []
+        self.out_path = reaper.home / f"watch-{time.monotonic_ns()}.out"
+        self.err_path = self.out_path.with_suffix(".err")
+        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+            self.process = subprocess.Popen(
+                argv, env=reaper.environment({"NOTIFY_SOCKET": path}), cwd=reaper.home,
+                stdin=subprocess.DEVNULL, stdout=out, stderr=err, **reaper.who())
+        self.pinned = procs.Pinned(self.process.pid)
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+
+    def events(self) -> list[dict[str, Any]]:
+        """Every whole line of JSON so far."""
+        lines = self.out_path.read_text().split("\n")[:-1]
+        return [json.loads(line) for line in lines]
+
+    def errors(self) -> str:
+        return self.err_path.read_text()
+
+    def receive(self) -> list[str]:
+        """Everything that came over the notify socket so far, one assignment each."""
+        while select.select([self.notify], [], [], 0)[0]:
+            self.messages += self.notify.recv(65536).decode().split("\n")
+        return [message for message in self.messages if message]
+
+    def until_notified(self, start: str, timeout_s: float = 15) -> None:
+        self.until(f"{start} over the notify socket",
+                   lambda: any(m.startswith(start) for m in self.receive()), timeout_s)
+
+    def until_event(self, timeout_s: float = 15, **members: Any) -> dict[str, Any]:
+        """The first event with these members."""
+        found: list[dict[str, Any]] = []
+
+        def seen() -> bool:
+            found[:] = [e for e in self.events()
+                        if all(e.get(k) == v for k, v in members.items())]
+            return bool(found)
+
+        self.until(f"event {members}", seen, timeout_s)
+        return found[0]
+
+    def until(self, what: str, probe: Any, timeout_s: float) -> None:
+        try:
+            procs.until(what, probe, timeout_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.out_path.read_text()}\n{self.errors()}\n"
+                                 f"notified: {self.receive()}") from None
+
+    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 10) -> tuple[int, float]:
+        """Send a signal; exit status and seconds until it was gone."""
+        began = time.monotonic()
+        self.pinned.signal(number)
+        return self.wait(timeout_s), time.monotonic() - began
+
+    def wait(self, timeout_s: float = 20) -> int:
+        try:
+            rc = self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"watch still runs after {timeout_s} s\n"
+                                 f"{self.out_path.read_text()}\n{self.errors()}") from None
+        no_findings(self.errors())
+        return rc
+
+    def finish(self) -> None:
+        if self.process.poll() is None:
+            self.pinned.kill()
+            self.process.wait(10)
+        self.pinned.close()
+        self.notify.close()
