@@ -23,12 +23,12 @@ our_files()
 		return
 	fi
 	(
-		cd "$top"
-		ls configure.ac Makefile.am README.md
+		cd "$top" || exit
+		ls configure.ac Makefile.am README.md || :
 		find src tests tools etc man docs m4 -type f ! -path '*/__pycache__/*' ! -path '*/.deps/*' \
 			! -name pkg.m4 ! -name '*.o' ! -name '*.a' ! -name '*.log' ! -name '*.trs' \
-			! -name '*.gc??' ! -name .dirstamp ! -perm -100
-		find src tests tools -type f \( -name '*.sh' -o -name '*.py' -o -name '*.[ch]' \) -perm -100
+			! -name '*.gc??' ! -name .dirstamp ! -perm -100 || :
+		find src tests tools -type f \( -name '*.sh' -o -name '*.py' -o -name '*.[ch]' \) -perm -100 || :
 	) 2>/dev/null
 }
 
