@@ -11,10 +11,10 @@
 #include "base/macro.h"
 
 struct caps {
-	bool kill;	      /* CAP_KILL: signal other users' workers */
-	bool ptrace;	      /* CAP_SYS_PTRACE: read their exe, ns, wchan */
+	bool kill;            /* CAP_KILL: signal other users' workers */
+	bool ptrace;          /* CAP_SYS_PTRACE: read their exe, ns, wchan */
 	bool dac_read_search; /* CAP_DAC_READ_SEARCH: read their syscall and fd */
-	bool nice;	      /* CAP_SYS_NICE: raise a victim's priority before SIGKILL */
+	bool nice;            /* CAP_SYS_NICE: raise a victim's priority before SIGKILL */
 };
 
 /** Reads which of them are effective. @return 0; negative errno. */

@@ -30,10 +30,10 @@ enum command {
 
 /* Exit statuses; of several the first in the order 2, 4, 3, 1, 0 counts. */
 enum {
-	EXIT_CLEAN = 0,	 /* nothing is left leaking */
-	EXIT_LEAK = 1,	 /* a leak remains */
-	EXIT_USAGE = 2,	 /* usage or configuration error, nothing was done */
-	EXIT_BLIND = 3,	 /* the run could not see or act as asked */
+	EXIT_CLEAN = 0,  /* nothing is left leaking */
+	EXIT_LEAK = 1,   /* a leak remains */
+	EXIT_USAGE = 2,  /* usage or configuration error, nothing was done */
+	EXIT_BLIND = 3,  /* the run could not see or act as asked */
 	EXIT_LOCKED = 4, /* another reaper holds the lock */
 };
 

@@ -33,7 +33,8 @@ struct config {
 	uint64_t term_grace_ms;
 	uint64_t kill_grace_ms;
 	struct limits limits;
-	struct classes classes; /* in file order, shipped ones first where the file does not name them */
+	struct classes
+		classes; /* in file order, shipped ones first where the file does not name them */
 	struct protect protect;
 	struct setting *settings; /* owned; every value with its origin, for check-config */
 	size_t setting_count;
@@ -53,8 +54,8 @@ struct problem {
  * @param ret_problem	filled if not.
  * @return 0; -EINVAL: *ret_problem says what; -ENOMEM.
  */
-int config_load(const char *path, const char *const *sets, size_t set_count,
-		struct config **ret, struct problem *ret_problem) _must_check_;
+int config_load(const char *path, const char *const *sets, size_t set_count, struct config **ret,
+		struct problem *ret_problem) _must_check_;
 
 /** Frees it; NULL is allowed. */
 void config_free(struct config *c);

@@ -10,7 +10,7 @@
 #include "base/macro.h"
 
 struct notify {
-	int fd; /* -1: nobody asked */
+	int fd;               /* -1: nobody asked */
 	uint64_t watchdog_ms; /* send "WATCHDOG=1" at least this often; 0: not asked */
 };
 

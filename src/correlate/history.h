@@ -23,36 +23,39 @@ struct history_entry {
 	struct ident id;
 	uint64_t fence_ms[FENCE_COUNT]; /* first seen; UNKNOWN_U64: not holding at the last look */
 	bool wait_known;
-	int64_t nr;		/* the wait that every look since wait_ms has shown */
+	int64_t nr; /* the wait that every look since wait_ms has shown */
 	uint64_t sp;
 	uint64_t pc;
 	char wchan[EVIDENCE_WCHAN_MAX]; /* instead, where the call cannot be read */
-	uint64_t wait_ms;	/* first look that showed it */
-	uint32_t looks;		/* that showed it, the first included */
-	uint64_t idle_ms;	/* of a daemon: since when it has had no worker; UNKNOWN_U64 */
+	uint64_t wait_ms;               /* first look that showed it */
+	uint32_t looks;                 /* that showed it, the first included */
+	uint64_t idle_ms; /* of a daemon: since when it has had no worker; UNKNOWN_U64 */
 	/* Of this run only, not on disk: the look before. */
 	bool before_known;
-	uint64_t before_ms;	/* boot clock */
+	uint64_t before_ms; /* boot clock */
 	uint64_t main_cpu_ns, main_switches, cpu_ns;
 	uint64_t recv_queue, send_queue;
 	struct file_id exe;
 	uid_t uid;
 	uint64_t pid_ns, net_ns;
 	uint32_t flags;
-	enum verdict_memory { VERDICT_NEVER_SHOWN, VERDICT_SHOWN } shown;
-	enum action action;	/* the verdict that was last reported */
+	enum verdict_memory {
+		VERDICT_NEVER_SHOWN,
+		VERDICT_SHOWN
+	} shown;
+	enum action action; /* the verdict that was last reported */
 	enum reason reason;
-	struct ident daemon;	/* whose child it was seen to be; pid 0: unknown */
+	struct ident daemon; /* whose child it was seen to be; pid 0: unknown */
 	struct ident host;
 	int class_index;
-	uint64_t touched_ms;	/* last look that saw it */
+	uint64_t touched_ms; /* last look that saw it */
 };
 
 struct history {
 	struct history_entry *entries; /* owned; sorted by identity */
 	size_t count;
 	size_t room;
-	uint64_t *kills;	/* owned; boot clock of each kill of the last hour, oldest first */
+	uint64_t *kills; /* owned; boot clock of each kill of the last hour, oldest first */
 	size_t kill_count;
 	size_t kill_room;
 };

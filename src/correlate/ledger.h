@@ -22,23 +22,23 @@ struct ledger_source {
 struct ledger_name {
 	struct ident id;     /* pid and start as we see it */
 	uint64_t our_pid_ns; /* inode of our pid namespace */
-	pid_t ns_pid;	     /* its number in its own namespace; 0: unknown */
+	pid_t ns_pid;        /* its number in its own namespace; 0: unknown */
 	uint64_t pid_ns;     /* inode of its own namespace; 0: unknown */
 };
 
 /* One question about one worker. */
 struct ledger_question {
 	struct ledger_name worker;
-	uint32_t uid;		   /* of the worker: whose logs it believes */
-	const char *class_name;	   /* whose promises hold */
-	struct ledger_name host;   /* id.pid 0: unknown */
+	uint32_t uid;            /* of the worker: whose logs it believes */
+	const char *class_name;  /* whose promises hold */
+	struct ledger_name host; /* id.pid 0: unknown */
 	bool host_alive;
 	struct ledger_name daemon; /* id.pid 0: unknown */
-	uint16_t lport, dport;	   /* its task socket: the host's and the daemon's port; 0: unknown */
-	uint64_t born_ms;	   /* wall clock */
-	uint64_t last_byte_ms;	   /* wall clock of the last byte on its task socket; UNKNOWN_U64 */
+	uint16_t lport, dport; /* its task socket: the host's and the daemon's port; 0: unknown */
+	uint64_t born_ms;      /* wall clock */
+	uint64_t last_byte_ms; /* wall clock of the last byte on its task socket; UNKNOWN_U64 */
 	uint64_t class_pool_timeout_ms; /* of the class; UNKNOWN_U64: only the host can say */
-	uint64_t now_ms;	   /* wall clock */
+	uint64_t now_ms;                /* wall clock */
 	/* Times at which this reaper itself saw the host run (its CPU clock advanced, not stopped), sorted;
 	 * beside the beats these close the gaps of `host idle`. */
 	const uint64_t *host_runs;
@@ -47,12 +47,12 @@ struct ledger_question {
 
 /* One host as its logs know it, for audit and for cleaning up. */
 struct ledger_host {
-	struct ident id;	/* as the writer names it */
+	struct ident id; /* as the writer names it */
 	uint64_t pid_ns;
 	uint32_t owner;
-	uint32_t log;		/* its newest log */
-	const char *name;	/* of that log; owned by the ledger, valid until the next change */
-	uint64_t last_ms;	/* wall clock of its last record */
+	uint32_t log;     /* its newest log */
+	const char *name; /* of that log; owned by the ledger, valid until the next change */
+	uint64_t last_ms; /* wall clock of its last record */
 };
 
 /**

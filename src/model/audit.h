@@ -28,7 +28,7 @@ enum role {
 	ROLE_HOST,
 	ROLE_DAEMON,
 	ROLE_WORKER,
-	ROLE_HELPER,	  /* any other descendant of a worker */
+	ROLE_HELPER,      /* any other descendant of a worker */
 	ROLE_LOST_HELPER, /* its group leader was a daemon; neither a worker nor below one any more */
 	ROLE_REAPER,
 	ROLE_COUNT,
@@ -40,24 +40,24 @@ struct host {
 	char comm[PROC_COMM_MAX];
 	char label[AUDIT_LABEL_MAX]; /* last word of its main class (SparkSubmit), or "" */
 	bool alive;
-	bool named;		/* by --host */
-	bool unreadable;	/* another user's, and nothing below it can be judged from here */
+	bool named;      /* by --host */
+	bool unreadable; /* another user's, and nothing below it can be judged from here */
 	uint64_t up_ms;
 	char log[AUDIT_LOG_NAME_MAX]; /* its newest marker log's file name, or "" */
-	uint64_t log_age_ms;	/* since its last record; UNKNOWN_U64 */
+	uint64_t log_age_ms;          /* since its last record; UNKNOWN_U64 */
 };
 
 struct daemon {
 	struct ident id;
 	uid_t uid;
-	int class_index;	/* into audit.classes */
-	int host;		/* index into audit.hosts; -1: no ancestor is a host */
-	uint32_t workers;	/* direct ones that live */
-	uint64_t rss_bytes;	/* of its workers */
-	struct evidence ev;	/* its executable, namespaces, sockets */
-	uint16_t port;		/* it listens on; 0: none found */
+	int class_index;                /* into audit.classes */
+	int host;                       /* index into audit.hosts; -1: no ancestor is a host */
+	uint32_t workers;               /* direct ones that live */
+	uint64_t rss_bytes;             /* of its workers */
+	struct evidence ev;             /* its executable, namespaces, sockets */
+	uint16_t port;                  /* it listens on; 0: none found */
 	char path[SOCKET_PATH_MAX + 1]; /* it listens on (unix); "" */
-	uint64_t idle_ms;	/* since it last had a worker, as far as known */
+	uint64_t idle_ms;               /* since it last had a worker, as far as known */
 	struct verdict verdict;
 };
 
@@ -71,14 +71,14 @@ struct subject {
 	uint32_t threads;
 	uint64_t rss_bytes;
 	char comm[PROC_COMM_MAX];
-	bool orphan;		/* its daemon is dead */
-	int class_index;	/* -1: unknown */
-	int daemon;		/* index into audit.daemons; -1 */
-	int host;		/* index into audit.hosts; -1 */
-	int worker;		/* of a helper: index of its worker in audit.subjects; else -1 */
+	bool orphan;            /* its daemon is dead */
+	int class_index;        /* -1: unknown */
+	int daemon;             /* index into audit.daemons; -1 */
+	int host;               /* index into audit.hosts; -1 */
+	int worker;             /* of a helper: index of its worker in audit.subjects; else -1 */
 	bool holds_task_socket; /* of a helper: its worker's */
 	struct ident daemon_id; /* the daemon that it had, also when that is dead; pid 0: unknown */
-	struct ident host_id;	/* likewise */
+	struct ident host_id;   /* likewise */
 	struct evidence ev;
 	struct task_socket socket;
 	struct marker_facts marks;
@@ -87,27 +87,27 @@ struct subject {
 };
 
 struct audit {
-	uint64_t wall_ms;	/* unix time of the look */
-	uint64_t boot_ms;	/* boot clock of the look */
+	uint64_t wall_ms; /* unix time of the look */
+	uint64_t boot_ms; /* boot clock of the look */
 	char boot_id[AUDIT_BOOT_MAX];
 	bool dry_run;
-	uint64_t sampled_ms;	/* between its two looks; 0: one look */
+	uint64_t sampled_ms;      /* between its two looks; 0: one look */
 	struct snapshot snapshot; /* owned */
 	struct classes classes;
-	struct host *hosts;	/* owned; by pid */
+	struct host *hosts; /* owned; by pid */
 	size_t host_count;
-	struct daemon *daemons;	/* owned; by pid */
+	struct daemon *daemons; /* owned; by pid */
 	size_t daemon_count;
 	struct subject *subjects; /* owned; by daemon, then pid; helpers behind their worker */
 	size_t subject_count;
-	uint32_t hidden_trees;	/* hosts of other users that could not be read */
-	uint32_t bad_records;	/* marker records that were skipped */
+	uint32_t hidden_trees;           /* hosts of other users that could not be read */
+	uint32_t bad_records;            /* marker records that were skipped */
 	char bad_record[AUDIT_TEXT_MAX]; /* "file:line: what", the first of them */
 };
 
 struct audit_summary {
 	uint32_t workers, keep, suspect, reap; /* suspects: daemons and lost helpers too */
-	uint64_t reclaimable_bytes;	       /* of those due: Pss, or where unknown anon */
+	uint64_t reclaimable_bytes;            /* of those due: Pss, or where unknown anon */
 	uint64_t reclaimable_rss_bytes;
 };
 

@@ -11,7 +11,7 @@
 enum {
 	CLASS_COUNT_MAX = 16,
 	CLASS_NAME_MAX = 32,
-	CLASS_WORDS_MAX = 8,  /* elements of one alternative */
+	CLASS_WORDS_MAX = 8,   /* elements of one alternative */
 	CLASS_CHOICES_MAX = 8, /* alternatives separated by '|' */
 	CLASS_WORD_MAX = 96,
 };

@@ -9,9 +9,9 @@
 
 enum event_kind {
 	EVENT_START,
-	EVENT_VERDICT,	/* of one process, when it changed */
+	EVENT_VERDICT, /* of one process, when it changed */
 	EVENT_ACTION,
-	EVENT_SWEEP,	/* one sweep is over */
+	EVENT_SWEEP, /* one sweep is over */
 	EVENT_RELOAD,
 	EVENT_BREAKER,
 	EVENT_HOST_GONE,
@@ -20,12 +20,12 @@ enum event_kind {
 };
 
 enum outcome {
-	OUTCOME_EXITED,	    /* gone after SIGTERM */
-	OUTCOME_KILLED,	    /* gone after SIGKILL */
+	OUTCOME_EXITED,     /* gone after SIGTERM */
+	OUTCOME_KILLED,     /* gone after SIGKILL */
 	OUTCOME_UNKILLABLE, /* still there kill_grace after SIGKILL */
 	OUTCOME_VANISHED,   /* gone before a signal */
-	OUTCOME_SPARED,	    /* the second look differed */
-	OUTCOME_HELD,	    /* a limit or the breaker held it back */
+	OUTCOME_SPARED,     /* the second look differed */
+	OUTCOME_HELD,       /* a limit or the breaker held it back */
 	OUTCOME_REFUSED,    /* the kernel refused the signal */
 	OUTCOME_COUNT,
 };
@@ -34,7 +34,7 @@ enum outcome {
 struct action_record {
 	struct ident id;
 	enum role role;
-	int signal;	      /* the last that was sent; 0: none */
+	int signal; /* the last that was sent; 0: none */
 	enum outcome outcome;
 	uint64_t freed_bytes; /* UNKNOWN_U64 */
 	uint64_t took_ms;     /* from the first signal until it was gone */
@@ -44,12 +44,12 @@ struct action_record {
 struct event {
 	enum event_kind kind;
 	uint64_t wall_ms;
-	const struct audit *audit;	    /* or NULL */
-	const struct subject *subject;	    /* EVENT_VERDICT of a worker or helper, or NULL */
-	const struct daemon *daemon;	    /* EVENT_VERDICT of a daemon, or NULL */
+	const struct audit *audit;          /* or NULL */
+	const struct subject *subject;      /* EVENT_VERDICT of a worker or helper, or NULL */
+	const struct daemon *daemon;        /* EVENT_VERDICT of a daemon, or NULL */
 	const struct action_record *action; /* EVENT_ACTION, or NULL */
-	struct ident host;		    /* EVENT_HOST_GONE */
-	char text[AUDIT_TEXT_MAX];	    /* for people: what was reloaded, why it stopped ... */
+	struct ident host;                  /* EVENT_HOST_GONE */
+	char text[AUDIT_TEXT_MAX];          /* for people: what was reloaded, why it stopped ... */
 };
 
 /** @return the name as JSON shows it: "start" ... */

@@ -12,9 +12,9 @@
 #include "model/tri.h"
 
 enum {
-	EVIDENCE_SOCKETS_MAX = 64,   /* distinct sockets of one process that are looked at */
-	EVIDENCE_FDS_MAX = 4096,     /* descriptors of one process that are looked at */
-	EVIDENCE_THREADS_MAX = 512,  /* threads of one process that are looked at */
+	EVIDENCE_SOCKETS_MAX = 64,  /* distinct sockets of one process that are looked at */
+	EVIDENCE_FDS_MAX = 4096,    /* descriptors of one process that are looked at */
+	EVIDENCE_THREADS_MAX = 512, /* threads of one process that are looked at */
 	EVIDENCE_WCHAN_MAX = 64,
 	EVIDENCE_CGROUP_MAX = 512,
 };
@@ -27,8 +27,8 @@ struct file_id {
 
 /* What one thread waits in. */
 struct wait {
-	bool known;	/* /proc/<pid>/task/<tid>/syscall could be read and shows a blocked call */
-	int64_t nr;	/* system call number of this machine; -1: blocked outside a call */
+	bool known; /* /proc/<pid>/task/<tid>/syscall could be read and shows a blocked call */
+	int64_t nr; /* system call number of this machine; -1: blocked outside a call */
 	uint64_t args[6];
 	uint64_t sp;
 	uint64_t pc;
@@ -38,27 +38,27 @@ struct wait {
 /* One socket that a process holds. */
 struct held_socket {
 	uint64_t ino;
-	int fd;		 /* its lowest descriptor */
-	unsigned fds;	 /* descriptors from 3 up that show this inode */
+	int fd;           /* its lowest descriptor */
+	unsigned fds;     /* descriptors from 3 up that show this inode */
 	unsigned all_fds; /* all descriptors that show this inode */
-	enum tri tcp;	 /* its xattr system.sockprotoname says TCP or TCPv6 */
+	enum tri tcp;     /* its xattr system.sockprotoname says TCP or TCPv6 */
 };
 
 struct evidence {
 	struct ident id;
-	bool seen;	 /* false: never looked at */
-	bool vanished;	 /* the process was gone before the look ended */
+	bool seen;     /* false: never looked at */
+	bool vanished; /* the process was gone before the look ended */
 	pid_t ppid;
 	pid_t pgrp;
-	uint32_t flags;	 /* PROC_FORKNOEXEC ... */
+	uint32_t flags; /* PROC_FORKNOEXEC ... */
 	uint32_t threads;
-	char state;	 /* of the process (its main thread) */
+	char state; /* of the process (its main thread) */
 	bool ids_known;
-	uid_t uids[4];	 /* real, effective, saved, file system */
-	pid_t tracer;	 /* TracerPid */
-	enum tri dumping; /* CoreDumping */
-	pid_t ns_pid;	 /* last field of NSpid; 0: unknown */
-	unsigned ns_depth; /* fields of NSpid */
+	uid_t uids[4];                                 /* real, effective, saved, file system */
+	pid_t tracer;                                  /* TracerPid */
+	enum tri dumping;                              /* CoreDumping */
+	pid_t ns_pid;                                  /* last field of NSpid; 0: unknown */
+	unsigned ns_depth;                             /* fields of NSpid */
 	uint64_t sig_blocked, sig_ignored, sig_caught; /* bit n-1 is signal n */
 	bool signals_known;
 	struct file_id exe;
@@ -66,25 +66,25 @@ struct evidence {
 	uint64_t net_ns;
 	uint64_t age_ms; /* since it began */
 
-	struct wait main; /* main thread */
-	enum tri asleep;  /* every thread is in state S */
-	bool stopped;	  /* a thread is in T */
-	bool uninterruptible; /* a thread is in D, or the process is frozen */
-	uint64_t blocked_ms;  /* since the main thread last ran; UNKNOWN_U64 */
+	struct wait main;           /* main thread */
+	enum tri asleep;            /* every thread is in state S */
+	bool stopped;               /* a thread is in T */
+	bool uninterruptible;       /* a thread is in D, or the process is frozen */
+	uint64_t blocked_ms;        /* since the main thread last ran; UNKNOWN_U64 */
 	uint64_t others_blocked_ms; /* the least of all other threads; UNKNOWN_U64 */
-	uint64_t main_cpu_ns; /* UNKNOWN_U64 */
-	uint64_t main_switches; /* voluntary and not; UNKNOWN_U64 */
-	uint64_t cpu_ns;      /* whole process; UNKNOWN_U64 */
-	uint64_t taken_ms;    /* boot clock at which this look was taken */
+	uint64_t main_cpu_ns;       /* UNKNOWN_U64 */
+	uint64_t main_switches;     /* voluntary and not; UNKNOWN_U64 */
+	uint64_t cpu_ns;            /* whole process; UNKNOWN_U64 */
+	uint64_t taken_ms;          /* boot clock at which this look was taken */
 
-	enum tri fds_known;   /* all descriptors could be listed */
+	enum tri fds_known;          /* all descriptors could be listed */
 	struct held_socket *sockets; /* owned; by lowest descriptor */
 	size_t socket_count;
 
-	uint64_t rss_bytes;   /* UNKNOWN_U64 */
+	uint64_t rss_bytes; /* UNKNOWN_U64 */
 	uint64_t anon_bytes;
-	uint64_t pss_bytes;   /* only where it was asked for */
-	char *cgroup;	      /* owned; path in cgroup v2 (or the first v1 line); NULL: unknown */
+	uint64_t pss_bytes; /* only where it was asked for */
+	char *cgroup;       /* owned; path in cgroup v2 (or the first v1 line); NULL: unknown */
 };
 
 /** Frees what a look holds and zeroes it. */

@@ -17,14 +17,14 @@ enum {
 struct explanation {
 	pid_t pid;
 	enum role role;
-	const struct audit *audit;	/* cut to that process' host */
-	const struct subject *subject;	/* workers, helpers, lost helpers; else NULL */
-	const struct daemon *daemon;	/* daemons; else NULL */
-	const struct host *host;	/* hosts; else NULL */
-	enum tri proof[FENCE_COUNT];	/* does each fence hold? [FENCE_NONE] is not used */
+	const struct audit *audit;          /* cut to that process' host */
+	const struct subject *subject;      /* workers, helpers, lost helpers; else NULL */
+	const struct daemon *daemon;        /* daemons; else NULL */
+	const struct host *host;            /* hosts; else NULL */
+	enum tri proof[FENCE_COUNT];        /* does each fence hold? [FENCE_NONE] is not used */
 	uint64_t proof_age_ms[FENCE_COUNT]; /* UNKNOWN_U64 */
-	bool guard[REASON_COUNT];	/* does each guard object? Only guards' reasons are used */
-	char why[AUDIT_TEXT_MAX];	/* for other roles: what it is, and why it is let alone */
+	bool guard[REASON_COUNT]; /* does each guard object? Only guards' reasons are used */
+	char why[AUDIT_TEXT_MAX]; /* for other roles: what it is, and why it is let alone */
 };
 
 enum check_status {

@@ -41,26 +41,26 @@ struct facts {
 	/* identity and state: true objects */
 	bool vanished;
 	bool is_self;
-	bool is_ancestor;     /* pid 1, a kernel thread, a host, a daemon, an ancestor of reaper or of a worker */
+	bool is_ancestor; /* pid 1, a kernel thread, a host, a daemon, an ancestor of reaper or of a worker */
 	bool is_protected;
 	bool foreign_uid;
 	bool other_pidns;
-	bool changed;	      /* executable, uid, namespaces or PF_FORKNOEXEC differ from before */
+	bool changed; /* executable, uid, namespaces or PF_FORKNOEXEC differ from before */
 	bool traced;
 	bool dumping;
 	bool stopped;
 	bool uninterruptible;
-	bool unreadable;      /* a piece of evidence that a kill needs was denied or torn */
+	bool unreadable; /* a piece of evidence that a kill needs was denied or torn */
 
 	/* what it does */
-	enum tri asleep;      /* every thread */
+	enum tri asleep; /* every thread */
 	enum wait_kind wait;
 	enum tri wait_forever; /* its wait has no timeout */
-	enum tri progress;    /* between the looks: main thread, bytes, or more CPU than idle_cpu */
+	enum tri progress; /* between the looks: main thread, bytes, or more CPU than idle_cpu */
 	uint64_t age_ms;
-	uint64_t blocked_ms;  /* main thread, loops of one same wait counted as one */
-	uint64_t silent_ms;   /* since the last sign of life: a byte or, where unknown, a run */
-	uint32_t cpu_ppm;     /* of one core; UINT32_MAX: one look only */
+	uint64_t blocked_ms; /* main thread, loops of one same wait counted as one */
+	uint64_t silent_ms;  /* since the last sign of life: a byte or, where unknown, a run */
+	uint32_t cpu_ppm;    /* of one core; UINT32_MAX: one look only */
 
 	/* its task socket */
 	enum socket_state socket;
@@ -73,7 +73,7 @@ struct facts {
 	uint64_t host_recv_queue;
 	uint64_t hangup_ms;
 
-	enum tri host_gone;   /* the JVM that started its daemon has exited */
+	enum tri host_gone; /* the JVM that started its daemon has exited */
 
 	/* how long ago each fence was first seen by this reaper; UNKNOWN_U64: just now */
 	uint64_t seen_ms[FENCE_COUNT];
@@ -87,14 +87,14 @@ struct facts {
 	bool leased;
 	bool retired;
 	bool retired_by_operator;
-	uint64_t retired_age_ms;  /* of the host's word, or the operator's if there is no other */
+	uint64_t retired_age_ms; /* of the host's word, or the operator's if there is no other */
 	enum tri late_byte;
 	enum tri unpooled[UNPOOLED_COUNT];
-	uint64_t ended_age_ms;	  /* since all tasks ended and the first proof of `unpooled` stood */
+	uint64_t ended_age_ms; /* since all tasks ended and the first proof of `unpooled` stood */
 	uint64_t last_end_age_ms; /* since the last bound task ended */
 
 	/* how it would be ended */
-	bool term_default;	  /* SIGTERM is neither caught, ignored nor blocked */
+	bool term_default; /* SIGTERM is neither caught, ignored nor blocked */
 };
 
 enum facts_type {

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 struct ident {
-	pid_t pid;	/* 0: nobody */
+	pid_t pid;      /* 0: nobody */
 	uint64_t start; /* clock ticks since boot: field 22 of /proc/<pid>/stat, proc_pid_stat(5) */
 };
 

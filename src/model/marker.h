@@ -10,11 +10,11 @@
 #include "model/tri.h"
 
 enum {
-	MARKER_LINE_MAX = 512,	/* bytes of one record, its newline included */
-	MARKER_ID_MAX = 65,	/* a task's or job's name, with its NUL */
-	MARKER_NAME_MAX = 65,	/* class, app, outcome */
+	MARKER_LINE_MAX = 512, /* bytes of one record, its newline included */
+	MARKER_ID_MAX = 65,    /* a task's or job's name, with its NUL */
+	MARKER_NAME_MAX = 65,  /* class, app, outcome */
 	MARKER_BOOT_MAX = 37,
-	MARKER_LOGS_MAX = 4096, /* logs of one sweep */
+	MARKER_LOGS_MAX = 4096,               /* logs of one sweep */
 	MARKER_UNREAD_MAX = 16 * 1024 * 1024, /* bytes of one log that one sweep takes */
 	MARKER_TASKS_SHOWN = 8,
 };
@@ -45,23 +45,23 @@ enum pool_promise {
 struct marker {
 	uint64_t unix_ms;
 	enum marker_event event;
-	struct ident host;	/* pid 0: none. Pids are those of the writer's pid namespace */
+	struct ident host; /* pid 0: none. Pids are those of the writer's pid namespace */
 	struct ident daemon;
 	struct ident worker;
 	char boot[MARKER_BOOT_MAX];
-	uint64_t pid_ns;	/* 0: none */
+	uint64_t pid_ns; /* 0: none */
 	char class_name[MARKER_NAME_MAX];
 	char app[MARKER_NAME_MAX];
 	enum pool_promise pool;
 	bool tasks_all;
 	uint64_t pool_timeout_ms; /* UNKNOWN_U64: not said */
 	bool has_uid;
-	uint32_t uid;		/* operator */
+	uint32_t uid; /* operator */
 	char task[MARKER_ID_MAX];
 	char job[MARKER_ID_MAX];
-	uint16_t lport, dport;	/* 0: none */
+	uint16_t lport, dport; /* 0: none */
 	char outcome[MARKER_NAME_MAX];
-	uint64_t n;		/* beat: records since the last beat */
+	uint64_t n; /* beat: records since the last beat */
 };
 
 /* The JSON field "marker" of a worker. */
@@ -87,23 +87,23 @@ enum unpooled {
 /* What all believed logs say about one worker; wall-clock times, 0 where there is none. */
 struct marker_facts {
 	enum marker_state state;
-	bool host_log;		/* a believed log of its host is there */
-	bool logs_whole;	/* every believed log of its host was read to its end */
-	bool ages_trusted;	/* no clock step and no backward record lies between then and now */
-	uint32_t bound;		/* tasks ever bound to it */
-	uint32_t open;		/* of these: begun and not ended */
+	bool host_log;          /* a believed log of its host is there */
+	bool logs_whole;        /* every believed log of its host was read to its end */
+	bool ages_trusted;      /* no clock step and no backward record lies between then and now */
+	uint32_t bound;         /* tasks ever bound to it */
+	uint32_t open;          /* of these: begun and not ended */
 	uint64_t open_since_ms; /* unix time of the oldest open one's begin */
-	uint64_t last_end_ms;	/* unix time of the last end of a bound task */
-	bool pooled;		/* the host's latest word is: in its pool */
+	uint64_t last_end_ms;   /* unix time of the last end of a bound task */
+	bool pooled;            /* the host's latest word is: in its pool */
 	bool leased;
-	bool retired;		/* by its host */
+	bool retired; /* by its host */
 	uint64_t retired_ms;
 	bool retired_by_operator;
 	uint64_t operator_ms;
-	enum tri late_byte;	/* a byte moved later than last_end_ms + 10 s: a binding was missed */
+	enum tri late_byte; /* a byte moved later than last_end_ms + 10 s: a binding was missed */
 	enum tri unpooled[UNPOOLED_COUNT];
-	uint64_t unpooled_ms[UNPOOLED_COUNT]; /* unix time since which that proof stands */
-	uint32_t task_count;	/* names below */
+	uint64_t unpooled_ms[UNPOOLED_COUNT];          /* unix time since which that proof stands */
+	uint32_t task_count;                           /* names below */
 	char tasks[MARKER_TASKS_SHOWN][MARKER_ID_MAX]; /* open ones first */
 	char job[MARKER_ID_MAX];
 };

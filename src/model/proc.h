@@ -11,28 +11,28 @@
 #include "model/ident.h"
 
 enum {
-	PROC_COMM_MAX = 64, /* with its NUL; the kernel's own limit (workqueue names) is 64 */
+	PROC_COMM_MAX = 64,   /* with its NUL; the kernel's own limit (workqueue names) is 64 */
 	PROC_ARGV_MAX = 4096, /* bytes of argv that are read: a process can show 8 GiB of it */
 	PROC_COUNT_MAX = 4 * 1024 * 1024, /* pid_max's own limit */
 };
 
 /* linux/sched.h; field 9 of /proc/<pid>/stat */
 #define PROC_FORKNOEXEC 0x00000040u
-#define PROC_KTHREAD	0x00200000u
+#define PROC_KTHREAD    0x00200000u
 
 struct proc {
 	struct ident id;
 	pid_t ppid;
 	pid_t pgrp;
 	pid_t sid;
-	uid_t uid;	     /* effective */
-	uint32_t flags;	     /* PROC_FORKNOEXEC ... */
+	uid_t uid;      /* effective */
+	uint32_t flags; /* PROC_FORKNOEXEC ... */
 	uint32_t threads;
-	char state;	     /* R S D T t Z X I */
+	char state; /* R S D T t Z X I */
 	uint64_t rss_bytes;
 	char comm[PROC_COMM_MAX]; /* raw bytes: may hold ')', newlines, escape sequences */
-	char *argv;	     /* owned; NUL-separated, ends in NUL; NULL: not read */
-	size_t argv_len;     /* bytes in argv, its last NUL included */
+	char *argv;               /* owned; NUL-separated, ends in NUL; NULL: not read */
+	size_t argv_len;          /* bytes in argv, its last NUL included */
 };
 
 /**

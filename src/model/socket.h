@@ -13,7 +13,7 @@
 
 enum {
 	SOCKET_ROWS_MAX = 1024 * 1024, /* rows of one table */
-	SOCKET_PATH_MAX = 108,	       /* unix(7): sun_path */
+	SOCKET_PATH_MAX = 108,         /* unix(7): sun_path */
 };
 
 /* include/net/tcp_states.h */
@@ -33,7 +33,7 @@ enum tcp_state {
 
 struct endpoint {
 	struct in6_addr addr; /* IPv4 is kept v4-mapped, so both families compare */
-	uint16_t port;	      /* host byte order */
+	uint16_t port;        /* host byte order */
 };
 
 struct inet_row {
@@ -46,7 +46,8 @@ struct inet_row {
 	uint32_t send_queue;
 	uint32_t last_sent_ms; /* tcp_info: since the last data were sent */
 	uint32_t last_recv_ms; /* since the last data came */
-	uint32_t last_ack_ms;  /* since the last acknowledgement came; in CLOSE_WAIT: since the FIN */
+	uint32_t
+		last_ack_ms; /* since the last acknowledgement came; in CLOSE_WAIT: since the FIN */
 };
 
 struct unix_row {
@@ -62,8 +63,8 @@ struct unix_row {
 /* All TCP and unix stream sockets of one network namespace, as one dump (or three) saw them. */
 struct socket_table {
 	uint64_t net_ns;
-	bool by_diag;	  /* by sock_diag: exact lookups are possible, unix peers are known */
-	bool inet_known;  /* the TCP tables could be read */
+	bool by_diag;    /* by sock_diag: exact lookups are possible, unix peers are known */
+	bool inet_known; /* the TCP tables could be read */
 	bool unix_known;
 	struct inet_row *inet; /* owned; sorted by inode */
 	size_t inet_count;
@@ -92,19 +93,20 @@ enum socket_state {
 struct task_socket {
 	enum socket_state state;
 	enum transport transport;
-	uint64_t ino;	  /* 0: none found */
-	int fd;		  /* lowest descriptor */
-	unsigned fds;	  /* descriptors that show it */
-	bool by_name;	  /* found by the daemon's listening port or path, not by its descriptors */
+	uint64_t ino; /* 0: none found */
+	int fd;       /* lowest descriptor */
+	unsigned fds; /* descriptors that show it */
+	bool by_name; /* found by the daemon's listening port or path, not by its descriptors */
 	struct endpoint local;
 	struct endpoint remote;
 	enum tri host_held; /* does anybody hold the host's end? */
-	bool closing;	    /* the worker's end is CLOSE_WAIT */
-	uint64_t recv_queue; /* bytes that wait at the worker's end, the FIN not counted; UNKNOWN_U64 */
+	bool closing;       /* the worker's end is CLOSE_WAIT */
+	uint64_t
+		recv_queue; /* bytes that wait at the worker's end, the FIN not counted; UNKNOWN_U64 */
 	uint64_t send_queue;
 	uint64_t host_recv_queue; /* bytes that wait at the host's end; UNKNOWN_U64 */
-	uint64_t silent_ms; /* since the last byte either way; UNKNOWN_U64 */
-	uint64_t hangup_ms; /* since the FIN came; only while closing; UNKNOWN_U64 */
+	uint64_t silent_ms;       /* since the last byte either way; UNKNOWN_U64 */
+	uint64_t hangup_ms;       /* since the FIN came; only while closing; UNKNOWN_U64 */
 };
 
 /**

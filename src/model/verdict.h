@@ -74,21 +74,22 @@ enum fence {
 /* Which proof a suspect lacks. */
 enum missing {
 	MISSING_NOTHING,
-	MISSING_MARKERS,     /* no believed log of its host: pooled and leaked look the same */
-	MISSING_TASK_END,    /* a task that is bound to it has not ended */
-	MISSING_BINDING,     /* its host writes markers, but none names this worker */
-	MISSING_POOL_WORD,   /* its tasks ended; whether the host pools it is not known */
-	MISSING_EVIDENCE,    /* its socket could not be read */
+	MISSING_MARKERS,   /* no believed log of its host: pooled and leaked look the same */
+	MISSING_TASK_END,  /* a task that is bound to it has not ended */
+	MISSING_BINDING,   /* its host writes markers, but none names this worker */
+	MISSING_POOL_WORD, /* its tasks ended; whether the host pools it is not known */
+	MISSING_EVIDENCE,  /* its socket could not be read */
 	MISSING_COUNT,
 };
 
 struct verdict {
 	enum action action;
 	enum reason reason;
-	enum fence fence;	/* the one that counts, or FENCE_NONE */
-	uint64_t fence_age_ms;	/* UNKNOWN_U64 without a fence */
-	uint64_t due_in_ms;	/* REASON_WAITING: until it is due, if nothing moves; else UNKNOWN_U64 */
-	enum missing missing;	/* of a suspect */
+	enum fence fence;      /* the one that counts, or FENCE_NONE */
+	uint64_t fence_age_ms; /* UNKNOWN_U64 without a fence */
+	uint64_t
+		due_in_ms; /* REASON_WAITING: until it is due, if nothing moves; else UNKNOWN_U64 */
+	enum missing missing; /* of a suspect */
 };
 
 /** @return "keep", "suspect" or "reap". */

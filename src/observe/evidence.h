@@ -14,9 +14,9 @@
 enum evidence_want {
 	EVIDENCE_IDENTITY = 1 << 0, /* stat, status, exe, ns/pid, ns/net, statm */
 	EVIDENCE_SOCKETS = 1 << 1,  /* fd/, or fdinfo/ where fd/ may not be listed */
-	EVIDENCE_WAITS = 1 << 2,    /* task/: state, syscall, wchan, sched, schedstat of each thread */
+	EVIDENCE_WAITS = 1 << 2, /* task/: state, syscall, wchan, sched, schedstat of each thread */
 	EVIDENCE_CGROUP = 1 << 3,
-	EVIDENCE_PSS = 1 << 4,	    /* smaps_rollup: takes mmap_lock, 10 ms per GB */
+	EVIDENCE_PSS = 1 << 4, /* smaps_rollup: takes mmap_lock, 10 ms per GB */
 };
 
 /**

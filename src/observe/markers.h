@@ -15,9 +15,10 @@ struct markers;
 
 /* Who wrote a record. */
 struct marker_source {
-	uint32_t log;	   /* number of the log, never reused; a replaced or truncated file is a new one */
-	uid_t owner;	   /* of the file: root or this uid's workers may believe it */
-	const char *name;  /* relative to marker_dir; valid during the call */
+	uint32_t
+		log; /* number of the log, never reused; a replaced or truncated file is a new one */
+	uid_t owner;      /* of the file: root or this uid's workers may believe it */
+	const char *name; /* relative to marker_dir; valid during the call */
 };
 
 /**
@@ -34,12 +35,12 @@ typedef int (*markers_sink)(void *arg, const struct marker_source *source, const
 typedef void (*markers_forget)(void *arg, uint32_t log);
 
 struct markers_counts {
-	uint32_t logs;	    /* believed */
-	uint32_t distrusted; /* files that were not read for their owner, mode or kind */
-	uint32_t bad;	    /* records that were skipped */
-	uint32_t unknown;   /* events and keys that were skipped */
-	bool whole;	    /* every believed log was read to its end */
-	char first_bad[AUDIT_TEXT_MAX];	       /* "file:line: what", escaped */
+	uint32_t logs;                  /* believed */
+	uint32_t distrusted;            /* files that were not read for their owner, mode or kind */
+	uint32_t bad;                   /* records that were skipped */
+	uint32_t unknown;               /* events and keys that were skipped */
+	bool whole;                     /* every believed log was read to its end */
+	char first_bad[AUDIT_TEXT_MAX]; /* "file:line: what", escaped */
 	char first_distrusted[AUDIT_TEXT_MAX]; /* "file: why" */
 };
 

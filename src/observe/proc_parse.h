@@ -21,7 +21,7 @@ struct proc_stat {
 	uint32_t flags;
 	uint32_t threads;
 	uint64_t start; /* ticks */
-	uint32_t cpu;	/* field 39, processor */
+	uint32_t cpu;   /* field 39, processor */
 };
 
 struct proc_status {
@@ -33,7 +33,7 @@ struct proc_status {
 	unsigned ns_depth;
 	uint64_t sig_blocked, sig_ignored, sig_caught;
 	uint64_t rss_bytes, anon_bytes; /* UNKNOWN_U64: not there (a zombie, a kernel thread) */
-	uint64_t switches; /* voluntary and not, of that thread */
+	uint64_t switches;              /* voluntary and not, of that thread */
 };
 
 /** Reads a whole stat file. @return 0; -EINVAL. */

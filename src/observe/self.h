@@ -11,7 +11,9 @@
 
 #include "base/macro.h"
 
-enum { SELF_BOOT_MAX = 37 };
+enum {
+	SELF_BOOT_MAX = 37
+};
 
 struct self {
 	pid_t pid;

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 
 struct audit_log {
-	int fd; /* -1: not open */
+	int fd;           /* -1: not open */
 	const char *path; /* borrowed */
 };
 

@@ -11,9 +11,9 @@
 #include "model/explanation.h"
 
 struct text_style {
-	bool color;	/* a terminal, and NO_COLOR is not set */
-	bool verbose;	/* also what is counted and skipped */
-	bool utf8;	/* draw the tree with lines; else with ASCII */
+	bool color;     /* a terminal, and NO_COLOR is not set */
+	bool verbose;   /* also what is counted and skipped */
+	bool utf8;      /* draw the tree with lines; else with ASCII */
 	unsigned width; /* columns of the terminal; 0: unknown */
 };
 

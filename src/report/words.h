@@ -8,7 +8,9 @@
 
 #include "model/explanation.h"
 
-enum { WORDS_MAX = 256 };
+enum {
+	WORDS_MAX = 256
+};
 
 /** Says in one sentence why a worker, helper or lost helper got its verdict. @return ret. */
 const char *words_why(const struct audit *a, const struct subject *s, char ret[WORDS_MAX]);
@@ -23,13 +25,15 @@ const char *words_missing(enum missing missing);
 const char *words_how_to_get(enum missing missing);
 
 /** Says why a proof holds, does not hold or is not known. @return ret. */
-const char *words_proof(enum fence fence, enum tri holds, const struct facts *f, char ret[WORDS_MAX]);
+const char *words_proof(enum fence fence, enum tri holds, const struct facts *f,
+			char ret[WORDS_MAX]);
 
 /** Says how a proof can be had; NULL: it needs nothing. */
 const char *words_proof_how(enum fence fence);
 
 /** Says what a guard keeps, and why it objects or does not. @return ret. */
-const char *words_guard(enum reason guard, bool objects, const struct facts *f, char ret[WORDS_MAX]);
+const char *words_guard(enum reason guard, bool objects, const struct facts *f,
+			char ret[WORDS_MAX]);
 
 /** Writes an age for people: "41s", "12m", "3h12m", "2d4h"; "?" where unknown. @return ret. */
 const char *words_age(uint64_t ms, char *ret, size_t size);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/audit.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+
+static const char *const role_names[] = {
+	[ROLE_OTHER] = "other",   [ROLE_HOST] = "host",     [ROLE_DAEMON] = "daemon",
+	[ROLE_WORKER] = "worker", [ROLE_HELPER] = "helper", [ROLE_LOST_HELPER] = "lost-helper",
+	[ROLE_REAPER] = "reaper",
+};
+static_assert(ARRAY_SIZE(role_names) == ROLE_COUNT, "every role has a name");
+
+const char *role_name(enum role role)
+{
+	return role_names[role];
+}
+
+static uint64_t known_or(uint64_t value, uint64_t other)
+{
+	return value == UNKNOWN_U64 ? other : value;
+}
+
+static void count_subject(const struct subject *s, struct audit_summary *sum)
+{
+	sum->workers += s->role == ROLE_WORKER;
+	sum->keep += s->role == ROLE_WORKER && s->verdict.action == ACTION_KEEP;
+	sum->suspect += s->verdict.action == ACTION_SUSPECT;
+	if (s->verdict.action != ACTION_REAP || s->role != ROLE_WORKER)
+		return;
+	sum->reap++;
+	sum->reclaimable_bytes += known_or(s->ev.pss_bytes, known_or(s->ev.anon_bytes, 0));
+	sum->reclaimable_rss_bytes += known_or(s->ev.rss_bytes, 0);
+}
+
+struct audit_summary audit_summarise(const struct audit *a)
+{
+	struct audit_summary sum = { 0 };
+
+	for (size_t i = 0; i < a->subject_count; i++)
+		count_subject(&a->subjects[i], &sum);
+	for (size_t i = 0; i < a->daemon_count; i++)
+		sum.suspect += a->daemons[i].verdict.action == ACTION_SUSPECT;
+	return sum;
+}
+
+struct subject *audit_find(const struct audit *a, pid_t pid)
+{
+	for (size_t i = 0; i < a->subject_count; i++)
+		if (a->subjects[i].id.pid == pid)
+			return &a->subjects[i];
+	return NULL;
+}
+
+void audit_done(struct audit *a)
+{
+	for (size_t i = 0; i < a->subject_count; i++)
+		evidence_done(&a->subjects[i].ev);
+	for (size_t i = 0; i < a->daemon_count; i++)
+		evidence_done(&a->daemons[i].ev);
+	snapshot_done(&a->snapshot);
+	free(a->hosts);
+	free(a->daemons);
+	free(a->subjects);
+	memset(a, 0, sizeof(*a));
+}
