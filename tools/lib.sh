@@ -19,7 +19,7 @@ die()
 # that it still works, and the end of LOG is shown when it fails.
 with_progress()
 {
-	local what=$1 log=$2 began=$SECONDS pid status=0
+	local what=$1 log=$2 began=$SECONDS told=$SECONDS pid status=0
 	shift 2
 
 	mkdir -p "$(dirname "$log")"
@@ -28,8 +28,12 @@ with_progress()
 	# A background job ignores Ctrl-C: it is passed on, and what was begun is seen to its end.
 	# shellcheck disable=SC2064  # the pid of now is meant
 	trap "kill $pid 2>/dev/null; wait $pid; exit 130" INT TERM
-	while sleep 1 && [ -d "/proc/$pid" ] && [ -n "$(jobs -rp)" ]; do
-		[ $(((SECONDS - began) % 10)) -ne 0 ] || say "  $what ... $((SECONDS - began)) s"
+	while [ -n "$(jobs -rp)" ]; do
+		sleep 0.2
+		if [ $((SECONDS - told)) -ge 10 ]; then
+			told=$SECONDS
+			say "  $what ... $((SECONDS - began)) s"
+		fi
 	done
 	wait "$pid" || status=$?
 	trap - INT TERM
@@ -56,8 +60,8 @@ generate()
 	done
 }
 
-# build_reaper DIR [CONFIGURE-ARGUMENT...]: configures DIR, when that was not done yet with these
-# arguments, and builds the program there.
+# build_reaper DIR [CONFIGURE-ARGUMENT...]: configures DIR, when that was not done yet (with these
+# arguments, if there are any), and builds the program there.
 build_reaper()
 {
 	local dir=$1 want have
@@ -67,7 +71,7 @@ build_reaper()
 	mkdir -p "$dir"
 	want=$(printf '%s\n' "$repo" "$@")
 	have=$(cat "$dir/.configured" 2>/dev/null) || :
-	if [ ! -e "$dir/config.status" ] || [ "$want" != "$have" ]; then
+	if [ ! -e "$dir/Makefile" ] || { [ $# -gt 0 ] && [ "$want" != "$have" ]; }; then
 		(cd "$dir" && with_progress 'configure' "$dir/configure.out" "$repo/configure" "$@")
 		printf '%s\n' "$want" >"$dir/.configured"
 	fi

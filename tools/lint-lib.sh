@@ -18,8 +18,9 @@ finding()
 # unpacked tarball, those of our folders that look like sources.
 our_files()
 {
-	if [ -e "$top/.git" ] && git -C "$top" ls-files 2>/dev/null | grep -q .; then
-		git -C "$top" ls-files
+	# The safe.directory is for root in somebody else's checkout: names are all that is read.
+	if [ -e "$top/.git" ] && git -C "$top" -c safe.directory='*' ls-files 2>/dev/null | grep -q .; then
+		git -C "$top" -c safe.directory='*' ls-files
 		return
 	fi
 	(

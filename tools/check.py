@@ -1,0 +1,542 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the parts of tools/check: build, test, count, and say what failed and why.
+
+Every step is a command with a time limit and a log of its own below build/check/. A step that
+crashes, hangs, or leaves a process behind counts as a failed test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+import xml.etree.ElementTree as xml
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+REPO = pathlib.Path(__file__).resolve().parents[1]
+BUILD = REPO / "build"
+LOGS = BUILD / "check"
+TAG = "REAPER_CHECK_RUN"
+HEARTBEAT_S = 20
+INTERRUPT_S = 60  # what a test run gets to end its processes after Ctrl-C
+STRAGGLER_S = 10  # what a process that is just ending gets
+TAIL_LINES = 40
+PYTHON = "/usr/bin/python3"
+FORMAT_JUDGE = 14  # the clang-format whose word counts: releases differ in small things
+
+# What a part may take at most, in seconds, on two cores; well above what it does take.
+LIMITS = {
+    "lint": 600,
+    "unit": 420,
+    "coverage": 300,
+    "mutate": 900,
+    "sanitize": 900,
+    "system": 900,
+    "spark": 1500,
+    "distcheck": 600,
+    "quickstart": 180,
+    "install": 120,
+}
+
+
+@dataclass
+class Done:
+    """A finished command."""
+
+    rc: int
+    out: str
+    log: pathlib.Path
+    timed_out: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.rc == 0 and not self.timed_out
+
+    def why(self) -> str:
+        if self.timed_out:
+            return f"took too long (log: {self.log.relative_to(REPO)})"
+        how = f"killed by signal {-self.rc}" if self.rc < 0 else f"exit status {self.rc}"
+        return f"{how} (log: {self.log.relative_to(REPO)})"
+
+
+@dataclass
+class Tally:
+    """The sum of all tests, and a line for each that did not pass."""
+
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+class Part:
+    """One part of the check while it runs."""
+
+    def __init__(self, name: str, tally: Tally) -> None:
+        self.name = name
+        self.tally = tally
+        self.began = time.monotonic()
+        self.deadline = self.began + LIMITS[name]
+        self.steps = 0
+
+    # -- telling
+
+    def say(self, text: str) -> None:
+        print(f"[{self.name} {time.monotonic() - self.began:4.0f} s] {text}", flush=True)
+
+    def passed(self, what: str, count: int = 1) -> None:
+        self.tally.passed += count
+        self.say(f"ok: {what}" if count == 1 else f"ok: {what}: {count} tests")
+
+    def failed(self, what: str, why: str) -> None:
+        self.tally.failed.append(f"{self.name}: {what}: {why}")
+        self.say(f"FAILED: {what}: {why}")
+
+    def skipped(self, what: str, why: str) -> None:
+        self.tally.skipped.append(f"{self.name}: {what}: {why}")
+        self.say(f"skipped: {what}: {why}")
+
+    def judge(self, what: str, done: Done) -> bool:
+        """A command that is one test."""
+        if done.ok:
+            self.passed(what)
+        else:
+            self.tail(done)
+            self.failed(what, done.why())
+        return done.ok
+
+    def tail(self, done: Done) -> None:
+        for line in done.out.splitlines()[-TAIL_LINES:]:
+            print(f"    {line}", flush=True)
+
+    # -- running
+
+    def run(self, what: str, argv: list[str], *, env: dict[str, str] | None = None,
+            cwd: pathlib.Path = REPO, show: bool = False) -> Done:
+        """Run a command in a process group of its own; its output goes to a log, and with `show`
+        to the terminal too."""
+        self.steps += 1
+        slug = re.sub(r"[^a-z0-9]+", "-", what.lower()).strip("-")
+        log = LOGS / f"{self.name}-{self.steps:02}-{slug}.log"
+        tag = f"{uuid.uuid4()}"
+        self.say(f"{what} ...")
+        with subprocess.Popen(
+            argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True,
+            env={**os.environ, "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1",
+                 "PYTHONDONTWRITEBYTECODE": "1", **(env or {}), TAG: tag},
+        ) as process:
+            try:
+                out, timed_out = self.follow(process, what, log, show)
+            except BaseException:
+                interrupt(process)
+                end_stragglers(tag)
+                raise
+            rc = process.returncode
+        for name in end_stragglers(tag):
+            self.failed(what, f"left a process behind: {name}")
+        return Done(rc, out, log, timed_out)
+
+    def follow(self, process: subprocess.Popen[bytes], what: str, log: pathlib.Path,
+               show: bool) -> tuple[str, bool]:
+        """Copy the output until the command is over; ends it when its time is."""
+        assert process.stdout is not None
+        said = time.monotonic()
+        out = bytearray()
+        unseen = b""
+        with open(log, "wb") as file:
+            while True:
+                now = time.monotonic()
+                if now > self.deadline:
+                    self.say(f"{what}: time is up, ending it")
+                    interrupt(process)
+                    return out.decode(errors="replace"), True
+                if now - said > HEARTBEAT_S:
+                    said = now
+                    self.say(f"{what} ...")
+                # Something that was left behind may hold the pipe open: the command's end counts.
+                over = process.poll() is not None
+                if not select.select([process.stdout], [], [], 0 if over else 0.5)[0]:
+                    if over:
+                        break
+                    continue
+                data = os.read(process.stdout.fileno(), 65536)
+                if not data:
+                    if over:
+                        break
+                    time.sleep(0.1)
+                    continue
+                file.write(data)
+                out += data
+                if show:
+                    *lines, unseen = (unseen + data).split(b"\n")
+                    for line in lines:
+                        print("    " + line.decode(errors="replace"), flush=True)
+                        said = now
+        return out.decode(errors="replace"), False
+
+
+def interrupt(process: subprocess.Popen[bytes]) -> None:
+    """Ctrl-C for the group of a command that we started; SIGKILL when that does not help."""
+    for number, patience in ((signal.SIGINT, INTERRUPT_S), (signal.SIGKILL, INTERRUPT_S)):
+        if process.poll() is not None:
+            return
+        os.killpg(process.pid, number)
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def tagged(tag: str) -> Iterator[tuple[int, str]]:
+    """Every living process whose environment carries the tag: (pid, what it is)."""
+    wanted = f"{TAG}={tag}".encode()
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            environ = pathlib.Path("/proc", name, "environ").read_bytes()
+            argv = pathlib.Path("/proc", name, "cmdline").read_bytes()
+        except OSError:
+            continue
+        if wanted in environ.split(b"\0"):
+            yield int(name), argv.replace(b"\0", b" ").decode(errors="replace")[:100]
+
+
+def end_stragglers(tag: str) -> list[str]:
+    """What a command left running, after it had time to end; it is ended here, by pidfd."""
+    deadline = time.monotonic() + STRAGGLER_S
+    while list(tagged(tag)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    left = []
+    for pid, argv in tagged(tag):
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:
+            continue
+        if pid in dict(tagged(tag)):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            left.append(f"{pid} {argv}")
+        os.close(pidfd)
+    return left
+
+
+# ---- building and counting --------------------------------------------------------------------
+
+
+def build(part: Part, folder: str = "", *configure: str, env: dict[str, str] | None = None) -> bool:
+    """Configure and build in build/FOLDER; a failure is a failed test."""
+    where = BUILD / folder
+    words = " ".join(["build_reaper", str(where), *(f"'{word}'" for word in configure)])
+    script = f". {REPO}/tools/lib.sh && {words}"
+    done = part.run(f"build {folder or 'gcc'}", ["bash", "-euo", "pipefail", "-c", script, "check"],
+                    env=env)
+    if not done.ok:
+        part.tail(done)
+        part.failed(f"build {folder or 'gcc'}", done.why())
+    return done.ok
+
+
+SYNTHESIS = re.compile(
+    r"Synthesis: Tested: (\d+) \| Passing: (\d+) \| Failing: (\d+) \| Crashing: (\d+)")
+
+
+def count_make_check(part: Part, folder: pathlib.Path, done: Done, label: str) -> None:
+    """Every script of `make check` is a test, and every test of every criterion program."""
+    results = sorted(folder.glob("t*/**/*.trs"))
+    if not results or done.timed_out:
+        part.tail(done)
+        part.failed(f"make check, {label}", done.why())
+        return
+    passed = 0
+    for trs in results:
+        name = str(trs.relative_to(folder).with_suffix(""))
+        found = re.search(r"^:test-result: (\w+)", trs.read_text(), re.M)
+        result = found.group(1) if found else "nothing"
+        log = trs.with_suffix(".log").read_text(errors="replace")
+        synthesis = SYNTHESIS.search(re.sub(r"\x1b\[[0-9;]*m", "", log))
+        if result == "SKIP":
+            part.skipped(f"{label}: {name}", (log.strip().splitlines() or ["says nothing"])[0])
+        elif result != "PASS":
+            print(log, flush=True)
+            part.failed(f"{label}: {name}", result)
+        elif name.startswith("tests/unit/") and (not synthesis or synthesis.group(1) == "0"):
+            part.failed(f"{label}: {name}", "ran no test")
+        if synthesis:
+            passed += int(synthesis.group(2))
+        elif result == "PASS":
+            passed += 1
+    part.passed(f"make check, {label}", passed)
+    if not done.ok and not part.tally.failed:
+        part.tail(done)
+        part.failed(f"make check, {label}", done.why())
+
+
+def make_check(part: Part, folder: str, label: str) -> None:
+    where = BUILD / folder
+    for old in where.glob("t*/**/*.trs"):
+        old.unlink()
+    done = part.run(f"make check, {label}", ["make", "-k", f"-j{os.cpu_count()}", "check"], cwd=where)
+    count_make_check(part, where, done, label)
+
+
+def pytest(part: Part, label: str, folder: str, env: dict[str, str]) -> None:
+    """Run a folder of tests and count them by pytest's own report."""
+    report = LOGS / f"{part.name}-{label}.xml".replace(" ", "-")
+    report.unlink(missing_ok=True)
+    done = part.run(
+        f"pytest {folder}, {label}",
+        [PYTHON, "-m", "pytest", "-v", "-ra", "--tb=short", "--color=no", "-p", "no:cacheprovider",
+         "-o", "junit_family=xunit2", f"--junit-xml={report}", folder],
+        env={"REAPER_BIN": str(BUILD / "reaper"), **env}, show=True)
+    passed = failed = 0
+    if report.exists():
+        for case in xml.parse(report).iter("testcase"):
+            name = f"{label}: {case.get('classname')}::{case.get('name')}"
+            bad = case.find("failure") if case.find("failure") is not None else case.find("error")
+            skipped = case.find("skipped")
+            if bad is not None:
+                failed += 1
+                part.failed(name, (bad.get("message") or "").split("\n")[0][:200])
+            elif skipped is not None:
+                part.skipped(name, (skipped.get("message") or "").split("\n")[0])
+            else:
+                passed += 1
+    if passed:
+        part.passed(f"{folder}, {label}", passed)
+    if not done.ok and not failed:
+        part.failed(f"pytest {folder}, {label}", done.why())
+
+
+def our_files(*patterns: str) -> list[str]:
+    # The safe.directory is for root in somebody else's checkout: names are all that is read.
+    done = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "--", *patterns], cwd=REPO,
+                          check=True, capture_output=True, text=True)
+    return [name for name in done.stdout.splitlines() if (REPO / name).exists()]
+
+
+# ---- the parts --------------------------------------------------------------------------------
+
+
+def shell_files() -> list[str]:
+    found = []
+    for name in our_files("tools", "tests", "etc", ".ci"):
+        with open(REPO / name, "rb") as file:
+            first = file.readline(80)
+        if name.endswith(".sh") or re.match(rb"#!.*\b(ba)?sh\b", first):
+            found.append(name)
+    return found
+
+
+def library_flags() -> list[str]:
+    done = subprocess.run(
+        ["pkg-config", "--cflags", "libproc2", "libcap", "inih", "jansson", "libmnl", "libseccomp"],
+        check=True, capture_output=True, text=True)
+    return ["-std=gnu17", "-Isrc", "-D_GNU_SOURCE", '-DPACKAGE_VERSION="0"', '-DSYSCONFDIR="/etc"',
+            '-DPACKAGE_NAME="reaper"', *done.stdout.split()]
+
+
+def lint(part: Part) -> None:
+    sources = our_files("src/*.c")
+    version = subprocess.run(["clang-format", "--version"], capture_output=True, text=True).stdout
+    found = re.search(r"version (\d+)", version)
+    if found and int(found.group(1)) == FORMAT_JUDGE:
+        part.judge("clang-format", part.run(
+            "clang-format",
+            ["clang-format", "--dry-run", "-Werror", *our_files("src/*.[ch]", "tests/*.[ch]")]))
+    else:
+        part.skipped("clang-format", f"release {FORMAT_JUDGE} is the judge, this is {version.strip()}")
+    part.judge("shellcheck", part.run("shellcheck", ["shellcheck", "-x", *shell_files()]))
+    part.judge("cppcheck", part.run("cppcheck", [
+        "cppcheck", "--quiet", "--error-exitcode=1", "--inline-suppr", "--std=c11", "--language=c",
+        "--enable=warning,performance,portability", "--platform=unix64", f"-j{os.cpu_count()}",
+        "--suppress=missingIncludeSystem", "-Isrc", "-D_GNU_SOURCE", "-D__linux__",
+        '-DPACKAGE_VERSION="0"', '-DSYSCONFDIR="/etc"', *sources]))
+    tidy = ["xargs", "-a", "@LIST@", "-d", "\\n", "-n", "4", f"-P{os.cpu_count()}",
+            "sh", "-c", 'clang-tidy --quiet "$@" -- ' + " ".join(
+                f"'{flag}'" for flag in library_flags()), "tidy"]
+    listed = LOGS / "clang-tidy.files"
+    listed.write_text("\n".join(sources) + "\n")
+    part.judge("clang-tidy", part.run(
+        "clang-tidy", [str(listed) if word == "@LIST@" else word for word in tidy]))
+    if build(part, "analyzer", "CC=gcc", "CFLAGS=-g -O2 -fanalyzer", "--enable-werror"):
+        part.passed("gcc -fanalyzer")
+
+
+def unit(part: Part) -> None:
+    for folder, compiler in (("", "gcc"), ("clang", "clang")):
+        if build(part, folder, f"CC={compiler}", "--enable-werror"):
+            make_check(part, folder, compiler)
+
+
+def coverage(part: Part) -> None:
+    if not build(part, "coverage", "CC=gcc", "--enable-coverage"):
+        return
+    where = BUILD / "coverage"
+    for old in where.glob("**/*.gcda"):
+        old.unlink()
+    done = part.run("make check, coverage", ["make", "-k", f"-j{os.cpu_count()}", "check"], cwd=where)
+    if not done.ok:
+        part.tail(done)
+        part.failed("make check, coverage", done.why())
+    summary = LOGS / "coverage.json"
+    done = part.run("gcovr", [
+        "gcovr", "--root", str(REPO), "--filter", "src/decide/", "--filter", "src/correlate/",
+        "--exclude-unreachable-branches", "--branches", "--json-summary", str(summary),
+        str(where / "src")])
+    if not done.ok:
+        part.judge("gcovr", done)
+        return
+    print(done.out, flush=True)
+    files = json.loads(summary.read_text())["files"]
+    listed = {name for name in our_files("src/decide/*.c", "src/correlate/*.c")}
+    for name in sorted(listed - {entry["filename"] for entry in files}):
+        part.failed(name, "no unit test runs it")
+    for entry in files:
+        branches, taken = entry["branch_total"], entry["branch_covered"]
+        lines, run = entry["line_total"], entry["line_covered"]
+        if (branches, lines) == (taken, run):
+            part.passed(f"{entry['filename']}: all {branches} branches")
+        else:
+            part.failed(entry["filename"],
+                        f"{taken} of {branches} branches, {run} of {lines} lines")
+
+
+def mutate(part: Part) -> None:
+    done = part.run("tools/mutate-guards", [str(REPO / "tools/mutate-guards")], show=True)
+    part.judge("every guard is held by a test", done)
+
+
+def sanitize(part: Part) -> None:
+    if not build(part, "asan", "CC=gcc", "--enable-sanitizers", "--enable-werror"):
+        return
+    make_check(part, "asan", "sanitizers")
+    pytest(part, "sanitizers", "tests/system", {
+        "REAPER_BIN": str(BUILD / "asan" / "reaper"),
+        # A report must not look like one of the program's own exit statuses.
+        "ASAN_OPTIONS": "exitcode=99:detect_leaks=1",
+        "UBSAN_OPTIONS": "exitcode=99:print_stacktrace=1"})
+
+
+def system(part: Part) -> None:
+    if build(part, "", "CC=gcc", "--enable-werror"):
+        pytest(part, "small JVM host", "tests/system", {})
+
+
+def spark(part: Part) -> None:
+    if not build(part, "", "CC=gcc", "--enable-werror"):
+        return
+    done = subprocess.run([str(REPO / "tools/spark-venv"), "--releases"], capture_output=True,
+                          text=True, timeout=60, check=False)
+    for line in done.stderr.splitlines():
+        part.skipped("a PySpark release", line)
+    if not done.stdout.split():
+        part.failed("PySpark", "no release fits this Python")
+    for version in done.stdout.split():
+        made = part.run(f"PySpark {version}", [str(REPO / "tools/spark-venv"), version], show=True)
+        if made.ok:
+            pytest(part, f"PySpark {version}", "tests/spark", {"REAPER_SPARK": version})
+        else:
+            part.failed(f"PySpark {version}", made.why())
+
+
+def distcheck(part: Part) -> None:
+    for compiler in ("gcc", "clang"):
+        folder = f"distcheck-{compiler}"
+        if build(part, folder, f"CC={compiler}", "--enable-werror"):
+            part.judge(f"make distcheck, {compiler}", part.run(
+                f"make distcheck, {compiler}",
+                ["make", f"-j{os.cpu_count()}", "distcheck",
+                 f"DISTCHECK_CONFIGURE_FLAGS=CC={compiler} --enable-werror"],
+                cwd=BUILD / folder))
+
+
+def quickstart(part: Part) -> None:
+    part.judge("tools/quickstart --no-spark", part.run(
+        "tools/quickstart --no-spark", [str(REPO / "tools/quickstart"), "--no-spark"], show=True))
+
+
+def install(part: Part) -> None:
+    if not build(part, "install", "CC=gcc", "--prefix=/usr"):
+        return
+    root = BUILD / "install" / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    make = ["make", "-C", str(BUILD / "install"), f"DESTDIR={root}"]
+
+    def files() -> set[str]:
+        return {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
+
+    if not part.judge("make install", part.run("make install", [*make, "install"])):
+        return
+    expected = {
+        "usr/sbin/reaper", "etc/reaper/reaper.conf", "etc/logrotate.d/reaper",
+        "usr/lib/tmpfiles.d/reaper.conf", "usr/share/man/man8/reaper.8",
+        "usr/share/man/man5/reaper.conf.5", "usr/share/man/man5/reaper-markers.5",
+        "usr/share/reaper/reaper.schema.json",
+    }
+    missing = expected - files()
+    units = {pathlib.Path(name).name for name in files() if "systemd/system/" in name}
+    missing |= {"reaper.service", "reaper-sweep.service", "reaper-sweep.timer"} - units
+    if missing:
+        part.failed("everything is in its place", f"missing: {' '.join(sorted(missing))}")
+    else:
+        part.passed("everything is in its place")
+    config = root / "etc/reaper/reaper.conf"
+    ours = "# the administrator's own\n"
+    config.write_text(ours)
+    part.run("make install again", [*make, "install"])
+    if config.read_text() == ours:
+        part.passed("a configuration that is there is left alone")
+    else:
+        part.failed("a configuration that is there is left alone", "it was overwritten")
+    config.write_bytes((REPO / "etc/reaper.conf").read_bytes())
+    part.run("make uninstall", [*make, "uninstall"])
+    folders = [str(path) for path in root.rglob("reaper*")]
+    if files() or folders:
+        part.failed("make uninstall leaves nothing", " ".join([*sorted(files()), *folders]))
+    else:
+        part.passed("make uninstall leaves nothing")
+
+
+PARTS: dict[str, Callable[[Part], None]] = {
+    "lint": lint, "unit": unit, "coverage": coverage, "mutate": mutate, "sanitize": sanitize,
+    "system": system, "spark": spark, "distcheck": distcheck, "quickstart": quickstart,
+    "install": install,
+}
+
+
+def main() -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    tally = Tally()
+    began = time.monotonic()
+    LOGS.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[1:]:
+        part = Part(name, tally)
+        try:
+            PARTS[name](part)
+        except KeyboardInterrupt:
+            part.failed(name, "interrupted")
+            break
+        except Exception as error:  # whatever went wrong, the sum must be told
+            part.failed(name, f"{type(error).__name__}: {error}")
+        part.say(f"done ({time.monotonic() - began:.0f} s in all)")
+    print(flush=True)
+    for line in tally.skipped:
+        print(f"skipped: {line}")
+    for line in tally.failed:
+        print(f"failed: {line}")
+    print(f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped")
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
