@@ -46,7 +46,7 @@ def say(text: str) -> None:
 
 def check(what: str, holds: bool) -> None:
     if not holds:
-        raise DidNotHold(what)
+        raise DidNotHold(f"expected that {what}")
 
 
 class SparkHost:
@@ -105,7 +105,7 @@ class SparkHost:
 
     def finish_slow(self) -> str:
         rows = self.ask("finish")["rows"]
-        check(f"the slow task lost nothing: {rows} rows", rows == SLOW_ROWS)
+        check(f"the slow task loses nothing, got {rows} rows", rows == SLOW_ROWS)
         return f"the slow task ended with all its {rows} rows"
 
     def family(self) -> list[procs.Stat]:
@@ -195,7 +195,7 @@ class Reaper:
 
     def verdicts(self) -> dict[int, tuple[str, str]]:
         done = self.run("--json", "audit")
-        check(f"reaper audit works: {done.stderr.strip()}", done.returncode in (0, 1))
+        check(f"audit works: {done.stderr.strip()}", done.returncode in (0, 1))
         return {w["pid"]: (w["verdict"], w["reason"]) for w in json.loads(done.stdout)["workers"]}
 
 
@@ -230,10 +230,10 @@ def demonstrate(host: SparkHost | SmallHost) -> str:
 
     verdicts = wait_until_due(reaper, leaked.pid)
     audit = reaper.show("audit")
-    check(f"the leaked worker is to be ended: {verdicts}",
+    check(f"the leaked worker is to be ended, found {verdicts}",
           verdicts.get(leaked.pid) == ("reap", "peer-closed"))
     for worker in (busy, pooled):
-        check(f"worker {worker.pid} is kept: {verdicts}", verdicts.get(worker.pid, "")[0] == "keep")
+        check(f"worker {worker.pid} is kept, found {verdicts}", verdicts.get(worker.pid, "")[0] == "keep")
     check("audit says by its exit status that a leak is there", audit == 1)
     check("explain works", reaper.show("explain", str(leaked.pid)) == 0)
     check("sweep ended all that was due", reaper.show("sweep") == 0)
