@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The jobs that bring a worker of a real Spark into each state that the tests look at.
+
+Each is `job(spark, where, label, **more)`: it runs until Spark says that it is over and gives back
+a value that JSON can hold. `where` is the folder in which workers leave their identities, under
+names that begin with `label`. A gate is a system property of the JVM (`open_gate`): SQL waits for
+it row by row in the JVM itself, so a worker before or behind it waits for nothing but its socket.
+"""
+
+import os
+import sys
+import time
+
+import pyarrow
+from pyspark import TaskContext, cloudpickle
+from pyspark.sql.functions import expr, udf
+
+import inworker
+from inworker import ROW
+
+cloudpickle.register_pickle_by_value(inworker)
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+PROPERTY = "reaper.test.gate."
+WIDE = "id long, text string"
+
+
+def open_gate(spark, name):
+    spark.sparkContext._jvm.java.lang.System.setProperty(PROPERTY + name, "open")
+
+
+def gate(name):
+    """SQL, true once the gate is open; sleeps in steps of 50 ms until then, 5 minutes at most."""
+    is_open = f"java_method('java.lang.System', 'getProperty', '{PROPERTY}{name}') = 'open'"
+    nap = "java_method('java.lang.Thread', 'sleep', 50L) = 'never'"
+    return f"exists(sequence(1, 6000), step -> CASE WHEN {is_open} THEN true ELSE {nap} END)"
+
+
+def batch(first, count=1, size=0):
+    """Rows first .. first + count - 1 with `size` letters each, as one Arrow batch."""
+    ids = pyarrow.array(range(first, first + count), pyarrow.int64())
+    text = pyarrow.array(["x" * size] * count, pyarrow.string())
+    return pyarrow.RecordBatch.from_arrays([ids, text], ["id", "text"])
+
+
+def one_row(spark):
+    return spark.range(0, 1, 1, 1)
+
+
+def pooled(spark, where, label, workers=1):
+    """Short tasks on so many workers at once; all of them go back to the pool."""
+
+    def each(part, _):
+        who = inworker.note(where, f"{label}-{part}")
+        for other in range(workers):
+            inworker.await_file(where, f"{label}-{other}", 60.0)
+        yield [*who, TaskContext.get().attemptNumber()]
+
+    return spark.sparkContext.parallelize(range(workers), workers).mapPartitionsWithIndex(
+        each
+    ).collect()
+
+
+def pooled_udf(spark, where, label):
+    """A SQL UDF: Spark gives SQL a daemon of its own, beside that of RDDs."""
+
+    @udf("string")
+    def who(_):
+        return "%d %d" % inworker.note(where, label)
+
+    pid, start = one_row(spark).select(who("id")).first()[0].split()
+    return [int(pid), int(start)]
+
+
+def busy(spark, where, label):
+    def each(_):
+        inworker.note(where, label)
+        return [inworker.spin(where, f"{label}.enough") > 0]
+
+    return spark.sparkContext.parallelize(range(1), 1).mapPartitions(each).collect()
+
+
+def sleeping(spark, where, label):
+    def each(_):
+        who = inworker.note(where, label)
+        inworker.long_sleep()
+        return [who]
+
+    return spark.sparkContext.parallelize(range(1), 1).mapPartitions(each).collect()
+
+
+def slow_upstream(spark, where, label):
+    """Four rows in, the last behind the gate: Python has had one and reads for more. The rows are
+    wide because the JVM collects 64 KiB before it sends."""
+
+    def each(batches):
+        for one in batches:
+            inworker.note(where, label)
+            yield one
+
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
+    try:
+        rows = spark.range(0, 4, 1, 1).where(f"id < 3 OR {gate(label)}")
+        rows = rows.select("id", expr("repeat('x', 200000)").alias("text"))
+        return [[row.id, len(row.text)] for row in rows.mapInArrow(each, WIDE).collect()]
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+
+
+def slow_consumer(spark, where, label, rows=3, size=0, stops=(0,)):
+    """All rows sent at once; the JVM stops in front of each row in `stops`, at gates of its own.
+
+    The function reads its input to the end. One that does not makes Spark's worker leave after
+    the task, even where workers are used again."""
+
+    def each(batches):
+        inworker.note(where, label)
+        for _ in batches:
+            pass
+        for row in range(rows):
+            yield batch(row, 1, size)
+
+    stop = " ".join(f"WHEN id = {row} THEN {gate(f'{label}.{row}')}" for row in stops)
+    sent = one_row(spark).mapInArrow(each, WIDE).where(f"CASE {stop} ELSE true END")
+    return [[row.id, len(row.text)] for row in sent.collect()]
+
+
+def deaf(spark, where, label, count=3):
+    """Python takes one row of a slow input, gives its rows and stops; the JVM stops at the first
+    of them. The worker has signed off, yet the JVM goes on sending it input later."""
+
+    def each(batches):
+        inworker.note(where, label)
+        next(batches)
+        for row in range(count):
+            yield batch(row)
+
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
+    try:
+        text = "repeat('x', 200000)"
+        rows = spark.range(0, 8, 1, 1).where(f"id < 3 OR {gate(f'{label}.in')}")
+        rows = rows.select("id", expr(text).alias("text")).mapInArrow(each, WIDE)
+        sent = rows.where(f"CASE WHEN id = 0 THEN {gate(f'{label}.out')} ELSE true END")
+        return [row.id for row in sent.collect()]
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+
+
+def zipped(spark, where, label):
+    """One task with two Python workers: the second is taken, and gets its first byte, if Spark
+    writes only when it reads, after the first stream has given its row."""
+
+    def left(_):
+        who = inworker.note(where, f"{label}-left")
+        inworker.await_file(where, f"{label}.enough")
+        yield who
+
+    def right(_):
+        yield inworker.note(where, f"{label}-right")
+
+    context = spark.sparkContext
+    one = context.parallelize(range(1), 1).mapPartitions(left)
+    two = context.parallelize(range(1), 1).mapPartitions(right)
+    return one.zip(two).collect()
+
+
+def early_arrow(spark, where, label, how="block", rows=1, size=ROW, helper=False):
+    """The JVM takes one row and hangs up; Python then waits for ever."""
+
+    def each(_):
+        inworker.note(where, label)
+        if helper:
+            inworker.start_helper(where, f"{label}-helper")
+        for row in range(rows):
+            yield batch(row, 1, size)
+        getattr(inworker, how)()
+
+    return [row.id for row in one_row(spark).mapInArrow(each, WIDE).limit(1).collect()]
+
+
+def early_rdd(spark, where, label, how="block"):
+    def each(_):
+        inworker.note(where, label)
+        yield "x" * ROW
+        getattr(inworker, how)()
+
+    rdd = spark.sparkContext.parallelize(range(1), 1).mapPartitions(each)
+    return len(rdd._jrdd.first()) >= ROW
+
+
+def half_shutdown(spark, where, label):
+    """The JVM's input breaks, behind the gate, while Python is not looking: the JVM shuts its
+    sending side down and goes on waiting for what Python has to say."""
+
+    def each(_):
+        inworker.note(where, label)
+        inworker.block()
+        yield batch(0)
+
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
+    try:
+        rows = spark.range(0, 4, 1, 1).where(f"id < 3 OR {gate(label)}")
+        text = "CASE WHEN id < 3 THEN repeat('x', 40000) ELSE raise_error('upstream broke') END"
+        return rows.select("id", expr(text).alias("text")).mapInArrow(each, WIDE).count()
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+
+
+def lost_helper(spark, where, label):
+    """The task ends well and leaves a multiprocessing child behind."""
+
+    def each(_):
+        who = inworker.note(where, label)
+        inworker.start_helper(where, f"{label}-helper")
+        yield who
+
+    return spark.sparkContext.parallelize(range(1), 1).mapPartitions(each).collect()
+
+
+def mixed_load(spark, where, label, kind, seconds):
+    """Jobs of one kind, one after another, for so long; [jobs, highest attempt number, leaked]."""
+    context = spark.sparkContext
+    end = time.monotonic() + seconds
+    done, highest, turn = 0, 0, 0
+
+    def tasks(parts, work):
+        def each(part, _):
+            work(part)
+            yield TaskContext.get().attemptNumber()
+
+        got = context.parallelize(range(parts), parts).mapPartitionsWithIndex(each).collect()
+        assert len(got) == parts, got
+        return max(got)
+
+    def fan_out():
+        attempt = tasks(32, lambda part: time.sleep(0.3 + part % 4 * 0.1))
+        time.sleep(1.5)  # all 32 pooled, silent, for longer than the timeout under test
+        return attempt
+
+    def short():
+        return tasks(2, lambda _: None)
+
+    def spin():
+        def work(_):
+            until = time.monotonic() + 1.5
+            while time.monotonic() < until:
+                pass
+
+        return tasks(1, work)
+
+    def sleep():
+        return tasks(3, lambda part: time.sleep(2 + part))
+
+    def upstream():
+        slow = "java_method('java.lang.Thread', 'sleep', 1500L) IS NULL OR true"
+        rows = spark.range(0, 3, 1, 1).where(slow).mapInArrow(lambda batches: batches, "id long")
+        assert rows.count() == 3
+        return 0
+
+    def consumer():
+        def each(_):
+            for row in range(40):
+                yield batch(row, 1, 2000)
+
+        slow = "java_method('java.lang.Thread', 'sleep', 80L) IS NULL OR true"
+        assert len(one_row(spark).mapInArrow(each, WIDE).where(slow).collect()) == 40
+        return 0
+
+    def leak():
+        early_arrow(spark, where, f"{label}-{turn}")
+        time.sleep(1)
+        return 0
+
+    kinds = {"fan_out": fan_out, "short": short, "spin": spin, "sleep": sleep,
+             "upstream": upstream, "consumer": consumer, "leak": leak}
+    while time.monotonic() < end and not os.path.exists(os.path.join(where, "enough")):
+        highest = max(highest, kinds[kind]())
+        done += 1
+        turn += 1
+    return [done, highest]
+
+
+JOBS = {job.__name__: job for job in (
+    pooled, pooled_udf, busy, sleeping, slow_upstream, slow_consumer, zipped, early_arrow,
+    early_rdd, half_shutdown, lost_helper, mixed_load, deaf)}
