@@ -31,6 +31,7 @@ import java.util.List;
  * task W STEPS                  give worker W a task (the steps of pooldaemon.py), take its answer
  * read W N                      take N bytes from worker W
  * write W N                     send N bytes that worker W did not ask for
+ * fill W                        send until the connection takes no more
  * half-close W                  shut down the sending direction only
  * close W                       hang up; with bytes unread the kernel resets the connection
  * stop-worker D PID             have daemon D kill a worker, as Spark does for a cancelled task
@@ -42,6 +43,9 @@ import java.util.List;
 public final class MiniHost {
     private static final long FOREVER_MS = 3_600_000L;
     private static final int MAX_FRAME = 1 << 20;
+    private static final int FILL_STEP = 1 << 20;
+    private static final int FULL_AFTER = 10;
+    private static final long FILL_PAUSE_MS = 20;
 
     private record Daemon(Process process, SocketAddress address, int port) {}
 
@@ -85,6 +89,7 @@ public final class MiniHost {
             case "task" -> task(number(words[1]), words[2]);
             case "read" -> read(number(words[1]), number(words[2]));
             case "write" -> write(number(words[1]), number(words[2]));
+            case "fill" -> fill(number(words[1]));
             case "half-close" -> {
                 workers.get(number(words[1])).channel.shutdownOutput();
                 say("\"worker\":" + words[1]);
@@ -164,6 +169,24 @@ public final class MiniHost {
     private void write(int worker, int size) throws IOException {
         send(workers.get(worker).channel, ByteBuffer.allocate(size));
         say("\"worker\":" + worker + ",\"written\":" + size);
+    }
+
+    /** The connection is full when it has taken nothing for a while: buffers grow as they fill. */
+    private void fill(int worker) throws IOException, InterruptedException {
+        SocketChannel channel = workers.get(worker).channel;
+        channel.configureBlocking(false);
+        long sent = 0;
+        for (int idle = 0; idle < FULL_AFTER; idle++) {
+            int taken = channel.write(ByteBuffer.allocate(FILL_STEP));
+            if (taken > 0) {
+                sent += taken;
+                idle = 0;
+            } else {
+                Thread.sleep(FILL_PAUSE_MS);
+            }
+        }
+        channel.configureBlocking(true);
+        say("\"worker\":" + worker + ",\"written\":" + sent);
     }
 
     private void stopWorker(int daemon, int pid) throws IOException {

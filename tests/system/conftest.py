@@ -7,18 +7,16 @@ import pathlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from harness import binary, privilege  # noqa: E402
-from harness.minihost import MiniHost  # noqa: E402
+from harness.minihost import MiniHost, StartHost  # noqa: E402
 
 HOSTS = pathlib.Path(__file__).resolve().parents[1] / "hosts"
-
-StartHost = Callable[..., MiniHost]
 
 
 def public_folder(name: str) -> pathlib.Path:

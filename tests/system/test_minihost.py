@@ -9,9 +9,8 @@ import subprocess
 
 import pytest
 
-from conftest import StartHost
 from harness import procs
-from harness.minihost import Daemon, MiniHost
+from harness.minihost import Daemon, MiniHost, StartHost
 
 SIGTERM_BIT = 1 << 14
 TASK_SOCKET_FDS = {3, 4, 5}
@@ -117,7 +116,8 @@ def test_helpers(daemon: Daemon) -> None:
     forked, executed = worker.helpers
     assert set(procs.socket_fds(forked.pid)) == TASK_SOCKET_FDS
     assert procs.socket_fds(executed.pid) == {}
-    assert all(procs.stat(helper.pid).ppid == worker.pid for helper in worker.helpers)
+    parents = {found.pid: found.ppid for found in procs.all_stats()}
+    assert parents[forked.pid] == parents[executed.pid] == worker.pid
 
 
 def test_daemon_ends_with_its_host(start_host: StartHost) -> None:
@@ -126,8 +126,8 @@ def test_daemon_ends_with_its_host(start_host: StartHost) -> None:
     daemon = host.daemon("pyjava.daemon")
     workers = [daemon.open(), *daemon.leak()]
     host.kill()
-    for one in (daemon, *workers):
-        procs.until("the end of the group", lambda who=one: who.pinned.has_ended(1))
+    for pinned in (daemon.pinned, *(worker.pinned for worker in workers)):
+        assert pinned.has_ended(10)
 
 
 @pytest.mark.parametrize("where", ["tcp6", "unix"])

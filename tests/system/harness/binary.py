@@ -25,6 +25,8 @@ SCHEMA_FILE = ROOT / "docs" / "reaper.schema.json"
 RUN_S = 120
 SANITIZER = re.compile(r"(Address|Leak|UndefinedBehavior|Memory)Sanitizer|runtime error:")
 
+Hosts = MiniHost | tuple[MiniHost, ...]  # as values of --host
+
 # The fastest legal settings: a test waits seconds where a user waits minutes.
 FAST = {
     "policy.timeout": "1s",
@@ -85,8 +87,9 @@ class Result:
 
     @property
     def acted_on(self) -> set[int]:
-        """The pids that this sweep ended."""
-        return {a["pid"] for a in self.doc["actions"] if a["outcome"] in ("exited", "killed")}
+        """The pids of the workers that this sweep ended."""
+        return {a["pid"] for a in self.doc["actions"]
+                if a["role"] == "worker" and a["outcome"] in ("exited", "killed")}
 
 
 class Reaper:
@@ -161,7 +164,7 @@ class Reaper:
             assert result.rc >= 0, f"died of signal {-result.rc}: {result}"
         return result
 
-    def run(self, *args: str, host: MiniHost | tuple[MiniHost, ...] = (),
+    def run(self, *args: str, host: Hosts = (),
             settings: dict[str, str] | None = None, prefix: tuple[str, ...] = (),
             env: dict[str, str] | None = None, timeout_s: float = RUN_S) -> Result:
         """Run one command; its JSON document, where it prints one, is parsed and validated."""
@@ -179,15 +182,16 @@ class Reaper:
         try:
             jsonschema.validate(result.doc, self.schema)
         except jsonschema.ValidationError as error:
-            raise AssertionError(f"{error.message} at {list(error.absolute_path)}: {result}")
+            where = "/".join(map(str, error.absolute_path))
+            raise AssertionError(f"{error.message} at {where}: {result}") from None
 
-    def audit(self, host: MiniHost | tuple[MiniHost, ...] = (), **more: Any) -> Result:
+    def audit(self, host: Hosts = (), **more: Any) -> Result:
         return self.run("--json", "audit", host=host, **more)
 
-    def sweep(self, host: MiniHost | tuple[MiniHost, ...] = (), **more: Any) -> Result:
+    def sweep(self, host: Hosts = (), **more: Any) -> Result:
         return self.run("--json", "sweep", host=host, **more)
 
-    def audit_until_due(self, host: MiniHost, *due: Any, **more: Any) -> Result:
+    def audit_until_due(self, host: Hosts, *due: Any, **more: Any) -> Result:
         """The first audit in which each of `due` is to be ended."""
         last: list[Result] = []
 
@@ -209,16 +213,17 @@ class Reaper:
         assert text == "" or text.endswith("\n"), f"torn audit log: {text[-200:]!r}"
         return [json.loads(line) for line in text.splitlines()]
 
-    def watch(self, host: MiniHost | tuple[MiniHost, ...] = (),
-              settings: dict[str, str] | None = None, args: tuple[str, ...] = ()) -> Watch:
+    def watch(self, host: Hosts = (),
+              settings: dict[str, str] | None = None,
+              env: dict[str, str] | None = None) -> Watch:
         hosts = host if isinstance(host, tuple) else (host,)
-        return Watch(self, self.argv((*args, "--json", "watch"), hosts, settings))
+        return Watch(self, self.argv(("--json", "watch"), hosts, settings), env or {})
 
 
 class Watch:
     """A running `reaper watch` with a notify socket; always ended by the test that began it."""
 
-    def __init__(self, reaper: Reaper, argv: list[str]) -> None:
+    def __init__(self, reaper: Reaper, argv: list[str], env: dict[str, str]) -> None:
         path = str(reaper.home / "notify")
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         if os.path.exists(path):
@@ -230,7 +235,7 @@ class Watch:
         self.err_path = self.out_path.with_suffix(".err")
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             self.process = subprocess.Popen(
-                argv, env=reaper.environment({"NOTIFY_SOCKET": path}), cwd=reaper.home,
+                argv, env=reaper.environment({"NOTIFY_SOCKET": path, **env}), cwd=reaper.home,
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err, **reaper.who())
         self.pinned = procs.Pinned(self.process.pid)
 

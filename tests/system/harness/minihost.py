@@ -10,6 +10,7 @@ import select
 import subprocess
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +86,10 @@ class Worker:
 
     def write(self, size: int) -> None:
         self.host.command(f"write {self.index} {size}")
+
+    def fill(self) -> None:
+        """Write until the connection takes no more: the worker's window is closed."""
+        self.host.command(f"fill {self.index}")
 
     def close(self) -> None:
         self.host.command(f"close {self.index}")
@@ -245,3 +250,6 @@ class MiniHost:
             pin.close()
         self.stderr.close()
         assert not left, f"left behind by the mini host: {left}"
+
+
+StartHost = Callable[..., MiniHost]

@@ -138,17 +138,23 @@ def until(what: str, probe: Callable[[], T], timeout_s: float = 10) -> T:
         time.sleep(POLL_S)
 
 
-def is_waiting(pid: int, wait: str) -> bool:
-    """Whether the main thread has reached the wait that its task announced."""
+STATES = {"cpu": "R", "dstate": "D"}  # of a worker in that wait; S in all others
+
+
+def state_of(pid: int) -> str:
+    """The state of a process that must be there."""
     now = stat(pid)
     if now is None:
-        raise AssertionError(f"worker {pid} is gone, it should wait in {wait}")
-    if wait == "cpu":
-        return now.state == "R"
-    if wait == "dstate":
-        return now.state == "D"
-    if now.state != "S":
+        raise AssertionError(f"{pid} is gone")
+    return now.state
+
+
+def is_waiting(pid: int, wait: str) -> bool:
+    """Whether the main thread has reached the wait that its task announced."""
+    if state_of(pid) != STATES.get(wait, "S"):
         return False
+    if wait in STATES:
+        return True
     if platform.machine() != "x86_64" or not os.access(f"/proc/{pid}/syscall", os.R_OK):
         return bool(wchan(pid).strip("0"))
     call = syscall(pid)

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Surroundings that fail: no /proc, a full disk, vanishing processes, signals at bad moments.
+
+Steps of the wall clock are left to the unit tests: this machine's clock is not ours to set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from harness import procs
+from harness.binary import Reaper, no_findings
+from harness.minihost import Daemon, MiniHost
+from harness.privilege import needs_mounts, needs_root
+
+DUE_S = 1.2
+STORM_S = 6
+DAY_S = 86400
+
+
+@pytest.fixture
+def daemon(host: MiniHost) -> Daemon:
+    return host.daemon()
+
+
+@pytest.fixture(scope="module")
+def shared(module_host: MiniHost) -> Daemon:
+    """For tests that look at one worker of their own and at nothing else."""
+    return module_host.daemon()
+
+
+def in_private_mounts(script: str) -> tuple[str, ...]:
+    """A prefix that runs the rest of the command line after `script`, in mounts of its own."""
+    return ("unshare", "--mount", "--propagation", "private", "sh", "-c",
+            f'set -e\n{script}\nexec "$@"', "sh")
+
+
+# ---- /proc ---------------------------------------------------------------------------------
+
+
+@needs_mounts
+@pytest.mark.parametrize("command", ["audit", "sweep", "watch", "doctor"])
+@pytest.mark.parametrize("script", ["umount -l /proc", "mount -t tmpfs none /proc"])
+def test_no_proc(reaper: Reaper, module_host: MiniHost, command: str, script: str) -> None:
+    """Without /proc nothing can be seen: 3, one line, no crash."""
+    result = reaper.run(command, host=module_host, prefix=in_private_mounts(script),
+                        timeout_s=20)
+    assert result.rc == 3, result
+    assert "/proc" in result.err + result.out
+
+
+@needs_mounts
+def test_hidepid(user_reaper: Reaper, user_host: MiniHost, host: MiniHost) -> None:
+    """hidepid=2: one's own trees are judged as ever, others' are not there; doctor says so."""
+    leak, = user_host.daemon().leak()
+    host.daemon().leak()
+    time.sleep(DUE_S)
+    hide = in_private_mounts("mount -t proc -o hidepid=2 proc /proc")
+    drop = ("setpriv", f"--reuid={user_reaper.uid}", f"--regid={user_reaper.uid}",
+            "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
+    uid, user_reaper.uid = user_reaper.uid, None
+    prefix = hide + drop
+    result = user_reaper.run("--json", "audit", host=user_host, prefix=prefix).expect(1)
+    assert result.verdict(leak) == ("reap", "peer-closed")
+    assert user_reaper.run("audit", host=host, prefix=prefix).rc == 3
+    doctor = user_reaper.run("doctor", prefix=prefix)
+    assert doctor.rc == 1 and "hidepid" in doctor.out and "CAP_SYS_PTRACE" in doctor.out
+    swept = user_reaper.run("--json", "sweep", host=user_host, prefix=prefix).expect(0)
+    assert swept.acted_on == {leak.pid}
+    user_reaper.uid = uid
+
+
+# ---- disk ----------------------------------------------------------------------------------
+
+
+def no_kill(reaper: Reaper, daemon: Daemon, settings: dict[str, str] | None = None,
+            prefix: tuple[str, ...] = ()) -> None:
+    """A sweep that could not write its intent ends nobody, with 3 and the path."""
+    leak, = daemon.leak()
+    time.sleep(DUE_S)
+    result = reaper.run("sweep", host=daemon.host, settings=settings, prefix=prefix)
+    assert result.rc == 3, result
+    assert "audit" in result.err
+    assert leak.is_alive()
+
+
+def test_audit_log_is_a_directory(reaper: Reaper, daemon: Daemon) -> None:
+    """No disk, no kill."""
+    reaper.audit_log.mkdir()
+    no_kill(reaper, daemon)
+
+
+def test_audit_log_below_a_file(reaper: Reaper, daemon: Daemon) -> None:
+    """Its directory cannot be made."""
+    no_kill(reaper, daemon, {"reaper.audit_log": f"{reaper.config}/audit.jsonl"})
+
+
+def test_audit_log_is_a_link(reaper: Reaper, daemon: Daemon) -> None:
+    """No link is followed: it might lead to somebody else's file."""
+    elsewhere = reaper.home / "elsewhere"
+    elsewhere.write_text("")
+    reaper.audit_log.symlink_to(elsewhere)
+    no_kill(reaper, daemon)
+    assert elsewhere.read_text() == ""
+
+
+@needs_mounts
+def test_audit_log_read_only(reaper: Reaper, daemon: Daemon) -> None:
+    """A read-only file system."""
+    folder = reaper.audit_log.parent
+    no_kill(reaper, daemon, prefix=in_private_mounts(f"mount -t tmpfs -o ro none {folder}"))
+
+
+@needs_mounts
+def test_disk_full(reaper: Reaper, daemon: Daemon) -> None:
+    """Room for nothing, then room for half a record: no torn line is taken for an intent."""
+    folder = reaper.audit_log.parent
+    fill = f"mount -t tmpfs -o size=8k none {folder}\nhead -c 8192 /dev/zero > {folder}/ballast"
+    no_kill(reaper, daemon, prefix=in_private_mounts(fill))
+    almost = (f"mount -t tmpfs -o size=8k none {folder}\n"
+              f"head -c 8100 /dev/zero | tr '\\0' '\\n' > {folder}/audit.jsonl")
+    no_kill(reaper, daemon, prefix=in_private_mounts(almost))
+
+
+@needs_mounts
+def test_state_dir_full(reaper: Reaper, daemon: Daemon) -> None:
+    """History is a convenience: without room for it a leak that is due still ends."""
+    leak, = daemon.leak()
+    time.sleep(DUE_S)
+    fill = (f"mount -t tmpfs -o size=8k none {reaper.state_dir}\n"
+            f"chmod 750 {reaper.state_dir}\ntouch {reaper.state_dir}/lock\n"
+            f"chmod 640 {reaper.state_dir}/lock\n"
+            f"head -c 8192 /dev/zero > {reaper.state_dir}/ballast")
+    result = reaper.run("sweep", host=daemon.host, prefix=in_private_mounts(fill))
+    assert result.rc in (0, 3), result
+    assert result.err
+
+
+@pytest.mark.parametrize("text", [
+    "", "reaper-history/1 boot=00000000-0000-4000-8000-000000000000\n", "\0" * 5000,
+    "reaper-history/1 boot=@\nseen @ peer-closed 1 -", "reaper-history/1 boot=@\nnonsense\n",
+    "reaper-history/1 boot=@\nseen @ peer-closed 99999999999999999999 -\n",
+    "reaper-history/1 boot=@\nseen 1:1 peer-closed 1 -\n" * 20000,
+])
+def test_odd_history(reaper: Reaper, shared: Daemon, text: str) -> None:
+    """A history that is not whole and of this boot is started afresh; it never shortens a wait."""
+    worker = shared.open()
+    worker.task("poll 200000")
+    worker.close()
+    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    history = reaper.state_dir / "history"
+    history.write_text(text.replace("boot=@", f"boot={boot}").replace("@", worker.identity))
+    history.chmod(0o640)
+    result = reaper.sweep(shared.host).expect(0)
+    assert result.verdict(worker) == ("keep", "waiting")
+    assert worker.is_alive()
+    assert history.read_text().startswith(f"reaper-history/1 boot={boot}\n")
+
+
+def test_history_others_may_write(reaper: Reaper, shared: Daemon) -> None:
+    """The same for one that somebody else may have written."""
+    worker = shared.open()
+    worker.task("poll 200000")
+    worker.close()
+    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    history = reaper.state_dir / "history"
+    history.write_text(f"reaper-history/1 boot={boot}\nseen {worker.identity} peer-closed 1 -\n")
+    history.chmod(0o666)
+    assert reaper.sweep(shared.host).expect(0).verdict(worker) == ("keep", "waiting")
+
+
+@needs_root
+def test_boot_clock_of_another_time_namespace(reaper: Reaper, daemon: Daemon) -> None:
+    """A reaper whose boot clock is a day ahead must not take that day for a worker's silence."""
+    leak, = daemon.leak()
+    ahead = ("unshare", "--time", "--boottime", str(DAY_S), "--fork")
+    result = reaper.run("--json", "sweep", host=daemon.host, prefix=ahead,
+                        settings={"policy.timeout": "1h", "policy.min_age": "1h"}).expect(0)
+    assert leak.is_alive() and result.verdict(leak)[0] == "keep"
+
+
+# ---- processes that come and go ------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def fork_storm() -> Iterator[None]:
+    """Two shells that fork as fast as they can, ended with the block."""
+    script = "while :; do /bin/true & /bin/true; done"
+    storm = [subprocess.Popen(["sh", "-c", script], start_new_session=True) for _ in range(2)]
+    pins = [procs.Pinned(shell.pid) for shell in storm]
+    try:
+        yield
+    finally:
+        for pin, shell in zip(pins, storm, strict=True):
+            pin.kill()
+            shell.wait(10)
+            pin.close()
+
+
+def test_pids_that_vanish(reaper: Reaper, daemon: Daemon) -> None:
+    """Processes vanish between any two reads: they are dropped, and nothing else changes."""
+    pooled, leak = daemon.open(), daemon.leak()[0]
+    time.sleep(DUE_S)
+    with fork_storm():
+        deadline = time.monotonic() + STORM_S
+        while time.monotonic() < deadline:
+            result = reaper.audit(daemon.host, settings={"policy.sample": "0s"}).expect(1)
+            assert result.verdict(pooled) == ("keep", "idle")
+            assert result.verdict(leak) == ("reap", "peer-closed")
+        assert reaper.sweep(daemon.host).expect(0).acted_on == {leak.pid}
+    assert pooled.serves()
+
+
+def test_workers_that_vanish(reaper: Reaper, daemon: Daemon) -> None:
+    """The host opens and ends workers while reaper looks at them."""
+    argv = reaper.argv(("--json", "sweep"), (daemon.host,), {"policy.sample": "100ms"})
+    for _ in range(10):
+        running = subprocess.Popen(argv, env=reaper.environment(), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        while running.poll() is None:
+            worker = daemon.open()
+            worker.task("signoff")
+            worker.close()
+        out, err = running.communicate(timeout=30)
+        assert running.returncode == 0, out + err
+        no_findings(err)
+
+
+def test_host_exits_during_a_sweep(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """The JVM leaves, and its daemon and workers with it, while a worker is being ended."""
+    workers = [daemon.open() for _ in range(20)]
+    for worker in workers:
+        worker.task("ignore-term then poll")
+        worker.close()
+    time.sleep(DUE_S)
+    argv = reaper.argv(("sweep",), (host,), {"policy.term_grace": "3s"})
+    running = subprocess.Popen(argv, env=reaper.environment(), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    procs.until("the first intent", reaper.audit_records)
+    host.kill()
+    out, err = running.communicate(timeout=30)
+    assert running.returncode == 0, out + err
+    no_findings(err)
+    assert all(worker.pinned.has_ended(1) for worker in workers)
+
+
+# ---- signals and pipes at bad moments ------------------------------------------------------
+
+
+def test_term_in_the_middle_of_a_kill(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """What is half done is told; the next sweep finishes it from fresh evidence."""
+    workers = [daemon.open() for _ in range(5)]
+    for worker in workers:
+        worker.task("ignore-term then poll")
+        worker.close()
+    time.sleep(DUE_S)
+    argv = reaper.argv(("sweep",), (host,), {"policy.term_grace": "30s"})
+    running = subprocess.Popen(argv, env=reaper.environment(), stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+    pinned = procs.Pinned(running.pid)
+    procs.until("the first intent", reaper.audit_records)
+    pinned.signal(signal.SIGTERM)
+    began = time.monotonic()
+    _, err = running.communicate(timeout=20)
+    assert time.monotonic() - began < 2
+    pinned.close()
+    no_findings(err)
+    reaper.audit_records()
+    reaper.sweep(host).expect(0)
+    assert all(worker.pinned.has_ended(1) for worker in workers)
+
+
+def shell(reaper: Reaper, host: MiniHost, command: str, rest: str) -> subprocess.CompletedProcess:
+    argv = reaper.argv((*command.split(),), (host,), None)
+    script = f'set -o pipefail; "$@" {rest}'
+    return subprocess.run(["bash", "-c", script, "bash", *argv], env=reaper.environment(),
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("command", ["audit", "--json audit", "-v audit", "doctor"])
+def test_broken_pipe(reaper: Reaper, module_host: MiniHost, command: str) -> None:
+    """`reaper audit | head -1`: no noise, no hang."""
+    module_host.daemon().leak(20)
+    done = shell(reaper, module_host, command, "| head -n 1 >/dev/null")
+    assert done.stderr == ""
+    assert done.returncode in (0, 1, 128 + signal.SIGPIPE)
+    done = shell(reaper, module_host, command, "| true")
+    assert done.stderr == ""
+
+
+def test_broken_pipe_does_not_stop_a_sweep(reaper: Reaper, host: MiniHost,
+                                           daemon: Daemon) -> None:
+    """Whoever reads its output leaves; what was begun is finished and told."""
+    leaks = daemon.leak(5)
+    time.sleep(DUE_S)
+    shell(reaper, host, "-v sweep", "| true")
+    assert all(leak.pinned.has_ended(1) for leak in leaks)
+    assert len(reaper.audit_records()) == 10
+
+
+@pytest.mark.parametrize("closing", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_descriptors(reaper: Reaper, host: MiniHost, daemon: Daemon,
+                            closing: str) -> None:
+    """With 0, 1 or 2 closed no file of ours takes their place and gets a message written to it."""
+    leak, = daemon.leak()
+    time.sleep(DUE_S)
+    shell(reaper, host, "-v sweep", closing)
+    assert leak.pinned.has_ended(1)
+    assert [r["record"] for r in reaper.audit_records()] == ["intent", "outcome"]
+    assert (reaper.state_dir / "history").read_text().startswith("reaper-history/1 ")
+
+
+def test_few_descriptors(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """Out of descriptors: candidates are skipped or told, and nobody wrong is hit."""
+    pooled = daemon.open()
+    leaks = daemon.leak(20)
+    time.sleep(DUE_S)
+    result = reaper.run("sweep", host=host, prefix=("prlimit", "--nofile=16:16"))
+    assert result.rc in (0, 1, 3), result
+    assert pooled.serves()
+    reaper.sweep(host).expect(0)
+    assert all(leak.pinned.has_ended(1) for leak in leaks)
+
+
+@pytest.mark.parametrize("comm", ["29", "6129205a2031", "0a", "1b5b33316d", "ff", "2920530a29",
+                                  "22", "5c6e"])
+def test_hostile_names(reaper: Reaper, shared: Daemon, comm: str) -> None:
+    """A worker names itself as it likes: brackets, newlines, escapes, bytes that are no text."""
+    worker = shared.open()
+    worker.task(f"comm {comm} then poll")
+    worker.close()
+    result = reaper.audit_until_due(shared.host, worker)
+    assert result.verdict(worker) == ("reap", "peer-closed")
+    for command in ("audit", f"explain {worker.pid}"):
+        text = reaper.run("-v", *command.split(), host=shared.host).out
+        assert all(c == "\n" or c >= " " for c in text), repr(text)

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marker files of every bad kind: never a crash, never a hang, never a kill because of one."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from harness import procs
+from harness.binary import Reaper
+from harness.minihost import MiniHost, Worker
+from harness.privilege import STRANGER_UID, needs_root
+
+SETTLED_S = 2.5  # how long the workers of this file have been idle
+PAST_MS = 2000  # how long ago the records were written, as they say
+DUE_S = 1.2
+READ_S = 20  # whatever lies in marker_dir, a sweep is over by then
+MILLION = 1_000_000
+MORE_LOGS_THAN_ARE_READ = 5000
+WORKERS = 48
+
+
+@pytest.fixture(scope="module")
+def idle(module_host: MiniHost) -> list[Worker]:
+    """Pooled workers that have been idle for long enough to be due at once if retired."""
+    daemon = module_host.daemon()
+    workers = [daemon.open() for _ in range(WORKERS)]
+    time.sleep(SETTLED_S)
+    return workers
+
+
+@pytest.fixture
+def worker(idle: list[Worker]) -> Worker:
+    """One of them; no other test has it."""
+    return idle.pop()
+
+
+def stamp(record: str) -> str:
+    return f"reaper/1 {time.time_ns() // 1_000_000 - PAST_MS} {record}\n"
+
+
+def header(host: MiniHost) -> str:
+    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    pidns = os.readlink("/proc/self/ns/pid")[len("pid:["):-1]
+    return stamp(f"host host={host.pid}:{host.start} boot={boot} pidns={pidns} class=pyspark "
+                 "pool=unknown tasks=some")
+
+
+def retiring(worker: Worker) -> str:
+    """A whole log that gives the worker up."""
+    return header(worker.host) + stamp(f"retired worker={worker.identity}")
+
+
+def believed(reaper: Reaper, worker: Worker) -> bool:
+    """Whether a sweep ends the worker; nothing in marker_dir may stop it or slow it down."""
+    result = reaper.sweep(worker.host, timeout_s=READ_S).expect(0)
+    assert result.acted_on <= {worker.pid}, result
+    return worker.pinned.has_ended()
+
+
+def test_a_good_log_is_believed(reaper: Reaper, worker: Worker) -> None:
+    """The control: without an attack the very same record ends the worker at once."""
+    (reaper.marker_dir / "a.log").write_text(retiring(worker))
+    assert believed(reaper, worker)
+
+
+def test_a_log_in_a_subdirectory_is_believed(reaper: Reaper, worker: Worker) -> None:
+    """Each JVM user has a directory of its own."""
+    mine = reaper.marker_dir / "mine"
+    mine.mkdir(mode=0o755)
+    (mine / "a.log").write_text(retiring(worker))
+    assert believed(reaper, worker)
+
+
+Attack = Callable[[pathlib.Path, str], None]
+
+
+def world_writable(log: pathlib.Path, text: str) -> None:
+    log.write_text(text)
+    log.chmod(0o646)
+
+
+def group_writable(log: pathlib.Path, text: str) -> None:
+    log.write_text(text)
+    log.chmod(0o664)
+
+
+def hard_link(log: pathlib.Path, text: str) -> None:
+    log.write_text(text)
+    os.link(log, log.with_suffix(".other"))
+
+
+def symbolic_link(log: pathlib.Path, text: str) -> None:
+    target = log.parent.parent / "elsewhere"
+    target.write_text(text)
+    log.symlink_to(target)
+
+
+def linked_directory(log: pathlib.Path, text: str) -> None:
+    target = log.parent.parent / "elsewhere"
+    target.mkdir(mode=0o755)
+    (target / "a.log").write_text(text)
+    (log.parent / "sub").symlink_to(target)
+
+
+def too_deep(log: pathlib.Path, text: str) -> None:
+    deep = log.parent / "one" / "two"
+    deep.mkdir(parents=True, mode=0o755)
+    (deep / "a.log").write_text(text)
+
+
+def other_suffix(log: pathlib.Path, text: str) -> None:
+    log.with_suffix(".txt").write_text(text)
+
+
+def fifo(log: pathlib.Path, _text: str) -> None:
+    os.mkfifo(log, 0o644)
+
+
+def directory(log: pathlib.Path, _text: str) -> None:
+    log.mkdir(mode=0o755)
+
+
+def open_subdirectory(log: pathlib.Path, text: str) -> None:
+    sub = log.parent / "sub"
+    sub.mkdir()
+    sub.chmod(0o1777)
+    (sub / "a.log").write_text(text)
+
+
+def half_a_line(log: pathlib.Path, text: str) -> None:
+    log.write_text(text[:-1])
+
+
+def without_header(log: pathlib.Path, text: str) -> None:
+    log.write_text(text.split("\n", 1)[1])
+
+
+def binary_noise(log: pathlib.Path, text: str) -> None:
+    head, record = text.encode().split(b"\n", 1)
+    log.write_bytes(head + b"\n" + os.urandom(100_000).replace(b"\n", b"x") + record)
+
+
+def control_characters(log: pathlib.Path, text: str) -> None:
+    log.write_text(text.replace("retired ", "retired \033[31m"))
+
+
+def nul_bytes(log: pathlib.Path, text: str) -> None:
+    log.write_text(text.replace("retired", "ret\0ired"))
+
+
+def another_version(log: pathlib.Path, text: str) -> None:
+    log.write_text(text.replace("reaper/1", "reaper/2"))
+
+
+def long_record(log: pathlib.Path, text: str) -> None:
+    log.write_text(text.replace("retired ", f"retired pad={'x' * 600} "))
+
+
+def another_boot(log: pathlib.Path, text: str) -> None:
+    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    log.write_text(text.replace(boot, "00000000-0000-4000-8000-000000000000"))
+
+
+def another_namespace(log: pathlib.Path, text: str) -> None:
+    log.write_text(text.replace("pidns=4", "pidns=3"))
+
+
+def another_host(log: pathlib.Path, text: str) -> None:
+    """The record is that of a process that is no JVM: ours."""
+    me = procs.stat(os.getpid())
+    assert me is not None
+    before = text.split("host=", 1)[1].split(" ", 1)[0]
+    log.write_text(text.replace(f"host={before}", f"host={me.pid}:{me.start}"))
+
+
+def another_start(log: pathlib.Path, text: str) -> None:
+    """The pid is right, the process is an older one."""
+    head, identity = text.rstrip("\n").rsplit(":", 1)
+    log.write_text(f"{head}:{int(identity) - 1}\n")
+
+
+def another_class(log: pathlib.Path, text: str) -> None:
+    log.write_text(text.replace("class=pyspark", "class=pyjava")
+                   .replace("pool=unknown", "pool=none").replace("retired", "end task=1 x"))
+
+
+def signs_and_overflow(log: pathlib.Path, text: str) -> None:
+    head = text.split("\n", 1)[0] + "\n"
+    log.write_text(head + stamp("retired worker=-1:1") + stamp("retired worker=0:0")
+                   + stamp("retired worker=99999999999999999999:1")
+                   + stamp("retired worker=1") + stamp("retired") + stamp(""))
+
+
+@pytest.mark.parametrize("attack", [
+    world_writable, group_writable, hard_link, symbolic_link, linked_directory, too_deep,
+    other_suffix, fifo, directory, open_subdirectory, half_a_line, without_header, binary_noise,
+    control_characters, nul_bytes, another_version, long_record, another_boot, another_namespace,
+    another_host, another_start, another_class, signs_and_overflow], ids=lambda a: a.__name__)
+def test_not_believed(reaper: Reaper, worker: Worker, attack: Attack) -> None:
+    """What nobody trustworthy wrote, or nobody wrote whole, ends nobody."""
+    attack(reaper.marker_dir / "a.log", retiring(worker))
+    assert not believed(reaper, worker)
+    assert worker.serves()
+    reaper.run("-v", "audit", host=worker.host).expect(0)
+    reaper.run("doctor")
+
+
+@needs_root
+def test_foreign_owner(reaper: Reaper, worker: Worker) -> None:
+    """Only root and the worker's own user may speak about a worker."""
+    sub = reaper.marker_dir / "sub"
+    sub.mkdir(mode=0o755)
+    log = sub / "a.log"
+    log.write_text(retiring(worker))
+    os.chown(log, STRANGER_UID, STRANGER_UID)
+    os.chown(sub, STRANGER_UID, STRANGER_UID)
+    assert not believed(reaper, worker)
+    assert worker.serves()
+
+
+def test_group_writable_marker_dir(reaper: Reaper, worker: Worker) -> None:
+    """A log that lies in a directory where others may replace it."""
+    (reaper.marker_dir / "a.log").write_text(retiring(worker))
+    reaper.marker_dir.chmod(0o775)
+    assert not believed(reaper, worker)
+
+
+def test_marker_dir_for_all(reaper: Reaper, idle: list[Worker]) -> None:
+    """marker_dir may be 1777: believed is what lies in a user's own directory there."""
+    loose, own = idle.pop(), idle.pop()
+    reaper.marker_dir.chmod(0o1777)
+    (reaper.marker_dir / "a.log").write_text(retiring(loose))
+    mine = reaper.marker_dir / "mine"
+    mine.mkdir(mode=0o755)
+    (mine / "b.log").write_text(retiring(own))
+    assert believed(reaper, own)
+    assert loose.is_alive()
+
+
+def test_missing_marker_dir(reaper: Reaper, host: MiniHost) -> None:
+    """No markers is the normal case."""
+    leak, = host.daemon().leak()
+    reaper.marker_dir.rmdir()
+    time.sleep(DUE_S)
+    assert reaper.sweep(host).expect(0).acted_on == {leak.pid}
+
+
+def test_a_bad_line_does_not_end_the_log(reaper: Reaper, worker: Worker) -> None:
+    """It is counted, shown with file and line, and skipped."""
+    log = reaper.marker_dir / "a.log"
+    head, record = retiring(worker).split("\n", 1)
+    log.write_text(f"{head}\nnonsense \033[31m\n{record}")
+    shown = reaper.run("-v", "audit", host=worker.host)
+    assert "a.log:2" in shown.out + shown.err and "\033" not in shown.out + shown.err
+    doctor = reaper.run("doctor", host=worker.host)
+    assert "a.log:2" in doctor.out
+    assert believed(reaper, worker)
+
+
+def test_truncated_between_sweeps(reaper: Reaper, idle: list[Worker]) -> None:
+    """What was cut away is not believed any more; what follows is read."""
+    first, second = idle.pop(), idle.pop()
+    log = reaper.marker_dir / "a.log"
+    log.write_text(retiring(first))
+    reaper.audit(first.host)
+    log.write_text(header(first.host))
+    assert not believed(reaper, first)
+    with open(log, "a", encoding="ascii") as out:
+        out.write(stamp(f"retired worker={second.identity}"))
+    assert believed(reaper, second) and first.is_alive()
+
+
+def test_a_million_lines(reaper: Reaper, worker: Worker) -> None:
+    """A huge log takes a bounded time, and what it could not read yet kills nobody."""
+    line = stamp("begin task=1 job=2")
+    with open(reaper.marker_dir / "a.log", "w", encoding="ascii") as log:
+        log.write(header(worker.host) + line * MILLION)
+    began = time.monotonic()
+    reaper.sweep(worker.host, timeout_s=60).expect(0)
+    assert time.monotonic() - began < READ_S
+    assert worker.serves()
+
+
+def test_many_logs(reaper: Reaper, host: MiniHost) -> None:
+    """More files than are read: bounded, and no harm."""
+    leak, = host.daemon().leak()
+    text = header(host)
+    for number in range(MORE_LOGS_THAN_ARE_READ):
+        (reaper.marker_dir / f"{number}.log").write_text(text)
+    time.sleep(DUE_S)
+    began = time.monotonic()
+    assert reaper.sweep(host).expect(0).acted_on == {leak.pid}
+    assert time.monotonic() - began < READ_S
+
+
+def test_replaced_while_it_is_read(reaper: Reaper, host: MiniHost) -> None:
+    """Delete-then-rename, half written, gone for a moment: hundreds of times a second, no harm."""
+    daemon = host.daemon()
+    pooled, leak = daemon.open(), daemon.leak()[0]
+    log, aside = reaper.marker_dir / "a.log", reaper.marker_dir / "a.tmp"
+    text = header(host) + "".join(stamp(f"begin task={n}") for n in range(200))
+    stop = threading.Event()
+
+    def replace() -> None:
+        while not stop.is_set():
+            aside.write_text(text[: len(text) // 2])
+            log.unlink(missing_ok=True)
+            aside.rename(log)
+            with open(log, "a", encoding="ascii") as out:
+                out.write(text[len(text) // 2:])
+            time.sleep(0.002)
+
+    writer = threading.Thread(target=replace)
+    writer.start()
+    try:
+        for _ in range(20):
+            result = reaper.audit(host)
+            assert result.rc in (0, 1), result
+            assert result.verdict(pooled)[0] == "keep"
+        time.sleep(DUE_S)
+        assert reaper.sweep(host).expect(0).acted_on == {leak.pid}
+    finally:
+        stop.set()
+        writer.join()
+    assert pooled.serves()

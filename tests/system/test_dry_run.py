@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dry run, an audit, an explanation: no signal leaves them, and the kernel makes sure of it."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import time
+
+import pytest
+
+from harness.binary import Reaper
+from harness.minihost import MiniHost, Worker
+from harness.privilege import needs_strace
+
+SIGNALS = "kill,tkill,tgkill,rt_sigqueueinfo,rt_tgsigqueueinfo,pidfd_send_signal"
+FILTER = "seccomp,prctl"
+LOOKING = ["audit", "--dry-run", "-n sweep", "-n watch", "explain @", "-n retire @", "doctor",
+           "check-config"]
+DUE_S = 1.2
+
+
+@pytest.fixture(scope="module")
+def leak(module_host: MiniHost) -> Worker:
+    worker, = module_host.daemon().leak()
+    time.sleep(DUE_S)
+    return worker
+
+
+@pytest.fixture
+def another_leak(host: MiniHost) -> Worker:
+    """One that a test may end."""
+    worker, = host.daemon().leak()
+    time.sleep(DUE_S)
+    return worker
+
+
+def traced(reaper: Reaper, leak: Worker, command: str, calls: str) -> list[str]:
+    """The lines of strace for one run."""
+    log = reaper.home / "strace"
+    args = command.replace("@", str(leak.pid)).split()
+    # watch does not end by itself
+    limit = ("timeout", "--preserve-status", "3") if "watch" in args else ()
+    reaper.run(*args, host=leak.host,
+               prefix=(*limit, "strace", "-f", "-qq", "-o", str(log), "-e", f"trace={calls}"))
+    return [line for line in log.read_text().splitlines() if re.match(r"\d+ +\w+\(", line)]
+
+
+@needs_strace
+@pytest.mark.parametrize("command", LOOKING)
+def test_no_signal(reaper: Reaper, leak: Worker, command: str) -> None:
+    """Not one call that could signal anybody."""
+    assert traced(reaper, leak, command, SIGNALS) == []
+    assert leak.is_alive()
+
+
+@needs_strace
+def test_a_sweep_signals_by_pidfd_only(reaper: Reaper, another_leak: Worker) -> None:
+    """The control: a sweep makes one such call, by pidfd, SIGTERM, flags 0."""
+    line, = traced(reaper, another_leak, "sweep", SIGNALS)
+    assert re.search(r"pidfd_send_signal\(\d+.*, SIGTERM, NULL, 0\) += 0", line), line
+    assert another_leak.pinned.has_ended(1)
+
+
+@needs_strace
+@pytest.mark.parametrize("command", ["audit", "-n sweep", "sweep"])
+def test_filter_is_installed(reaper: Reaper, host: MiniHost, command: str) -> None:
+    """The seccomp filter stands before the first look, whatever there is to look at."""
+    lines = traced(reaper, host.daemon().open(), command, FILTER)
+    assert any("SECCOMP" in line and line.endswith("= 0") for line in lines), lines
+
+
+@pytest.mark.parametrize("command", LOOKING)
+def test_nothing_is_written(reaper: Reaper, leak: Worker, command: str) -> None:
+    """No history, no lock, no audit log, no marker."""
+    def files() -> set[pathlib.Path]:
+        return {p for p in reaper.home.rglob("*") if p.name != "strace"}
+
+    before = files()
+    args = command.replace("@", str(leak.pid)).split()
+    limit = ("timeout", "--preserve-status", "3") if "watch" in args else ()
+    reaper.run(*args, host=leak.host, prefix=limit)
+    assert files() == before
+    assert leak.is_alive()
+
+
+def test_dry_sweep_tells_the_plan(reaper: Reaper, leak: Worker) -> None:
+    """What a sweep would do is said, marked as a dry run, with the status of a leak that stays."""
+    result = reaper.run("--json", "-n", "sweep", host=leak.host).expect(1)
+    assert result.doc["dry_run"] is True
+    assert result.verdict(leak) == ("reap", "peer-closed")
+    assert result.acted_on == set()
+    text = reaper.run("-n", "sweep", host=leak.host).expect(1)
+    assert str(leak.pid) in text.out

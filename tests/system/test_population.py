@@ -1,0 +1,568 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One row per kind of worker: the verdict and the reason that reaper must give it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import time
+
+import pytest
+
+from harness import procs
+from harness.binary import Reaper, Result
+from harness.minihost import Daemon, MiniHost, StartHost, Worker
+from harness.privilege import STRANGER_UID, needs_root
+
+KEEP_IDLE = ("keep", "idle")
+KEEP_SERVING = ("keep", "serving")
+BEATS_APART_S = 10.2  # two beats count as two only when they lie this far apart
+
+
+@pytest.fixture(scope="module")
+def daemon(module_host: MiniHost) -> Daemon:
+    return module_host.daemon()
+
+
+def judge(reaper: Reaper, daemon: Daemon, **more: object) -> Result:
+    """Audit at a moment when a leak that is younger than the workers in question is due."""
+    control, = daemon.leak()
+    result = reaper.audit_until_due(daemon.host, control, **more)
+    assert result.verdict(control) == ("reap", "peer-closed")
+    control.pinned.kill()
+    return result
+
+
+def seen_by_a_sweep(reaper: Reaper, host: MiniHost, worker: Worker) -> None:
+    """Let a sweep note when it first saw a fence that the kernel does not date."""
+    first = reaper.sweep(host).expect(0)
+    assert first.verdict(worker) == ("keep", "waiting")
+    assert first.worker(worker)["due_in_ms"] > 0
+    assert worker.is_alive()
+
+
+# ---- nothing is known against these --------------------------------------------------------
+
+
+def test_pooled(reaper: Reaper, daemon: Daemon) -> None:
+    """An idle pooled worker is what must never be taken for a leak."""
+    worker = daemon.open()
+    assert worker.serves()
+    result = judge(reaper, daemon)
+    assert result.verdict(worker) == KEEP_IDLE
+    entry = result.worker(worker)
+    assert entry["blocked_in"] == "read" and entry["socket"] == "established"
+    assert entry["fence"] == "none" and entry["transport"] == "tcp"
+    assert entry["class"] == "pyspark"
+    assert worker.serves()
+
+
+def test_fresh(reaper: Reaper, daemon: Daemon) -> None:
+    """A worker that was checked out but has not got a byte yet looks pooled."""
+    worker = daemon.open()
+    assert judge(reaper, daemon).verdict(worker) == KEEP_IDLE
+
+
+def test_pyjava(reaper: Reaper, module_host: MiniHost) -> None:
+    """The other shipped class: same shapes, another name."""
+    daemon = module_host.daemon("pyjava.daemon")
+    worker = daemon.open()
+    result = judge(reaper, daemon)
+    assert result.verdict(worker) == KEEP_IDLE
+    assert result.worker(worker)["class"] == "pyjava"
+
+
+def test_busy(reaper: Reaper, daemon: Daemon) -> None:
+    """A worker that computes serves."""
+    worker = daemon.open()
+    worker.task("cpu")
+    result = judge(reaper, daemon)
+    worker.pinned.kill()
+    assert result.verdict(worker) == KEEP_SERVING
+
+
+@pytest.mark.parametrize("wait, blocked_in", [
+    ("sleep", "sleep"), ("poll", "poll"), ("epoll", "epoll"), ("select", "select"),
+    ("futex", "futex"), ("recv-unix", "recv"), ("flock", "flock"), ("waitpid", "wait"),
+    ("pipe", "read"),
+])
+def test_blocked_in_a_task(reaper: Reaper, daemon: Daemon, wait: str, blocked_in: str) -> None:
+    """Whatever a task waits for, waiting long is no proof of anything."""
+    worker = daemon.open()
+    worker.task(wait)
+    result = judge(reaper, daemon)
+    assert result.verdict(worker) == KEEP_IDLE
+    assert result.worker(worker)["blocked_in"] == blocked_in
+
+
+def test_slow_reader(reaper: Reaper, daemon: Daemon) -> None:
+    """Rows sent, the host reads slowly: the worker is blocked in write and will go on."""
+    worker = daemon.open()
+    worker.task("bigwrite 30000000")
+    result = judge(reaper, daemon)
+    assert result.verdict(worker) == KEEP_IDLE
+    entry = result.worker(worker)
+    assert entry["blocked_in"] == "write" and entry["send_queue"] > 0
+    worker.read(30_000_000)
+    assert worker.serves()
+
+
+def test_silent_is_reported_and_no_more(reaper: Reaper, daemon: Daemon) -> None:
+    """Without a fence silence is reported, with the proof that is missing."""
+    worker = daemon.open()
+    worker.task("sleep")
+    result = judge(reaper, daemon, settings={"policy.silent_after": "1s"})
+    assert result.verdict(worker) == ("suspect", "silent")
+    entry = result.worker(worker)
+    assert entry["missing"] and entry["why"]
+
+
+def test_half_close(reaper: Reaper, daemon: Daemon) -> None:
+    """CLOSE_WAIT while the host holds its end is no hang-up."""
+    worker = daemon.open()
+    worker.task("poll")
+    worker.half_close()
+    result = judge(reaper, daemon)
+    assert result.verdict(worker)[0] == "keep"
+    assert result.worker(worker)["socket"] == "half-closed"
+
+
+# ---- proofs from the kernel ----------------------------------------------------------------
+
+
+def test_early_stop(reaper: Reaper, daemon: Daemon) -> None:
+    """The common leak: the host hung up, the worker sits in poll for ever."""
+    worker, = daemon.leak()
+    closed = time.monotonic()
+    result = reaper.audit_until_due(daemon.host, worker).expect(1)
+    age_ms = (time.monotonic() - closed) * 1000
+    assert result.verdict(worker) == ("reap", "peer-closed")
+    entry = result.worker(worker)
+    assert entry["fence"] == "peer-closed" and entry["socket"] == "peer-closed"
+    assert entry["blocked_in"] == "poll" and entry["wait_forever"] is True
+    assert abs(entry["fence_age_ms"] - age_ms) < 1000
+    assert abs(entry["blocked_ms"] - age_ms) < 1000
+
+
+def test_fence_age_at_the_first_look(reaper: Reaper, daemon: Daemon) -> None:
+    """The kernel dates a hang-up: no history is needed to know how long ago it was."""
+    worker, = daemon.leak()
+    time.sleep(3)
+    entry = reaper.audit(daemon.host).worker(worker)
+    assert 3000 <= entry["fence_age_ms"] < 4500
+    assert 3000 <= entry["blocked_ms"] < 4500
+
+
+def test_not_yet_due(reaper: Reaper, daemon: Daemon) -> None:
+    """A fence starts a clock; until `timeout` the worker stays."""
+    worker, = daemon.leak()
+    result = reaper.audit(daemon.host, settings={"policy.timeout": "10m"})
+    assert result.verdict(worker) == ("keep", "waiting")
+    assert 590_000 < result.worker(worker)["due_in_ms"] <= 600_000
+
+
+@pytest.mark.parametrize("wait", ["poll-loop 200", "waking-thread 200 then futex"])
+def test_leak_that_wakes(reaper: Reaper, host: MiniHost, wait: str) -> None:
+    """zmq and gRPC threads wake for ever; a worker of theirs is still a leak."""
+    daemon = host.daemon()
+    worker = daemon.open()
+    worker.task(wait)
+    worker.close()
+    time.sleep(1.2)
+
+    def ended() -> bool:
+        reaper.sweep(host)
+        return worker.pinned.has_ended(0.3)
+
+    procs.until("the end of a leak that wakes", ended, 20)
+
+
+def test_signed_off(reaper: Reaper, daemon: Daemon) -> None:
+    """A worker that refused to be reused waits for the hang-up and nothing else."""
+    worker = daemon.open()
+    worker.task("signoff")
+    result = reaper.audit_until_due(daemon.host, worker)
+    assert result.verdict(worker) == ("reap", "signed-off")
+    entry = result.worker(worker)
+    assert entry["socket"] == "signed-off" and entry["blocked_in"] == "recv"
+
+
+def test_signed_off_with_bytes_queued(reaper: Reaper, daemon: Daemon) -> None:
+    """What the host has not read yet may be followed by a write to the worker, and be lost."""
+    worker = daemon.open()
+    worker.task("signoff 300000")
+    result = judge(reaper, daemon)
+    assert result.verdict(worker) == ("keep", "unread-bytes")
+    worker.read(300_000)
+    result = reaper.audit_until_due(daemon.host, worker)
+    assert result.verdict(worker) == ("reap", "signed-off")
+
+
+def test_reset(reaper: Reaper, host: MiniHost) -> None:
+    """The host closed with bytes unread: the socket is in no table, and that is the proof."""
+    daemon = host.daemon()
+    worker = daemon.open()
+    worker.task("poll 200000")
+    worker.close()
+    assert reaper.audit(host).worker(worker)["socket"] == "gone"
+    seen_by_a_sweep(reaper, host, worker)
+    result = reaper.audit_until_due(host, worker)
+    assert result.verdict(worker) == ("reap", "peer-closed")
+    assert result.worker(worker)["socket"] == "gone"
+    reaper.sweep(host).expect(0)
+    assert worker.pinned.has_ended()
+
+
+def test_full_window(reaper: Reaper, host: MiniHost) -> None:
+    """The host closed while the worker's receive buffer was full: ESTABLISHED for ever, and due."""
+    daemon = host.daemon()
+    worker = daemon.open()
+    worker.task("poll")
+    worker.fill()
+    worker.close()
+    seen_by_a_sweep(reaper, host, worker)
+    assert reaper.audit_until_due(host, worker).verdict(worker) == ("reap", "peer-closed")
+
+
+# ---- daemons and hosts that die ------------------------------------------------------------
+
+
+def test_daemon_killed_pooled_worker(reaper: Reaper, host: MiniHost) -> None:
+    """ppid 1 says nothing: the pool goes on using workers whose daemon died."""
+    daemon = host.daemon()
+    worker = daemon.open()
+    other = host.daemon()
+    daemon.pinned.kill()
+    result = judge(reaper, other)
+    assert result.verdict(worker) == KEEP_IDLE
+    reaper.sweep(host).expect(0)
+    assert worker.serves()
+
+
+def test_daemon_killed_leaked_worker(reaper: Reaper, host: MiniHost) -> None:
+    """An orphan whose host hung up is a leak like any other."""
+    daemon = host.daemon()
+    worker, = daemon.leak()
+    daemon.pinned.kill()
+    assert reaper.audit_until_due(host, worker).verdict(worker) == ("reap", "peer-closed")
+
+
+def test_daemon_and_host_killed(user_reaper: Reaper, user_host: MiniHost) -> None:
+    """The one true orphan: no daemon sent it the HUP, no host will ever ask for it."""
+    daemon = user_host.daemon()
+    worker = daemon.open()
+    worker.task("poll")
+    idle = daemon.open()
+    daemon.pinned.kill()
+    user_host.kill()
+    procs.until("the idle orphan's exit", lambda: idle.pinned.has_ended(1))
+    slow = {"policy.timeout": "3s"}
+    first = user_reaper.sweep(settings=slow).expect(0)
+    assert first.verdict(worker) == ("keep", "waiting")
+    result = user_reaper.audit_until_due((), worker, settings=slow)
+    assert result.verdict(worker) == ("reap", "host-gone")
+    assert user_reaper.sweep(settings=slow).expect(0).acted_on == {worker.pid}
+
+
+def test_orphan_of_a_reaped_host(user_reaper: Reaper, user_host: MiniHost) -> None:
+    """The same when the dead host is not even a zombie any more."""
+    daemon = user_host.daemon()
+    worker = daemon.open()
+    worker.task("poll")
+    daemon.pinned.kill()
+    user_host.kill()
+    user_host.wait()
+    assert user_reaper.audit_until_due((), worker).verdict(worker)[0] == "reap"
+
+
+# ---- helpers -------------------------------------------------------------------------------
+
+
+def test_helper_that_shares_the_socket(reaper: Reaper, host: MiniHost) -> None:
+    """A forked helper looks like a worker; only its parent tells them apart."""
+    daemon = host.daemon()
+    worker = daemon.open()
+    worker.task("helper then poll")
+    worker.close()
+    result = reaper.audit_until_due(host, worker)
+    assert result.verdict(worker) == ("reap", "peer-closed")
+    helper, = worker.helpers
+    entry = result.worker(helper)
+    assert entry["role"] == "helper" and entry["helper_of"] == worker.pid
+    assert entry["verdict"] is None
+    reaper.sweep(host).expect(0)
+    assert worker.pinned.has_ended() and helper.has_ended(1)
+
+
+def test_lost_helper(reaper: Reaper, host: MiniHost) -> None:
+    """A helper whose worker left belongs to nobody: it is reported and left alone."""
+    daemon = host.daemon()
+    worker = daemon.open()
+    worker.task("helper then exit")
+    worker.close()
+    helper, = worker.helpers
+    result = judge(reaper, daemon)
+    assert result.verdict(helper) == ("suspect", "lost-helper")
+    assert result.worker(helper)["role"] == "lost-helper"
+    reaper.sweep(host).expect(0)
+    assert not helper.has_ended(0.5)
+
+
+# ---- other transports ----------------------------------------------------------------------
+
+
+def test_ipv6(reaper: Reaper, module_host: MiniHost) -> None:
+    """Loopback may be ::1."""
+    daemon = module_host.daemon(where="tcp6")
+    pooled = daemon.open()
+    worker, = daemon.leak()
+    result = reaper.audit_until_due(module_host, worker)
+    assert result.verdict(worker) == ("reap", "peer-closed")
+    assert result.verdict(pooled) == KEEP_IDLE
+    assert result.worker(worker)["transport"] == "tcp"
+
+
+def test_unix(reaper: Reaper, host: MiniHost, workdir: pathlib.Path) -> None:
+    """Unix sockets show a hang-up by the peer's inode alone, and not when it was."""
+    daemon = host.daemon(where=str(workdir / "daemon.sock"))
+    pooled = daemon.open()
+    worker, = daemon.leak()
+    assert reaper.audit(host).worker(worker)["transport"] == "unix"
+    seen_by_a_sweep(reaper, host, worker)
+    result = reaper.audit_until_due(host, worker)
+    assert result.verdict(worker) == ("reap", "peer-closed")
+    assert result.verdict(pooled) == KEEP_IDLE
+    assert reaper.sweep(host).expect(0).acted_on == {worker.pid}
+    assert pooled.serves()
+
+
+# ---- guards --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps, reason", [
+    ("spin-thread then poll", "running"),
+    ("pause", "unknown-wait"),
+    pytest.param(f"setuid {STRANGER_UID} then poll", "foreign-uid", marks=needs_root),
+])
+def test_guard_objects(reaper: Reaper, daemon: Daemon, steps: str, reason: str) -> None:
+    """A proof is not enough: what the worker does, or is, may object."""
+    worker = daemon.open()
+    worker.task(steps)
+    worker.close()
+    result = judge(reaper, daemon)
+    worker.pinned.kill()
+    assert result.verdict(worker) == ("keep", reason)
+    assert result.worker(worker)["fence"] == "peer-closed"
+
+
+def test_too_young(reaper: Reaper, daemon: Daemon) -> None:
+    """A newborn still has its daemon's signal handler."""
+    worker, = daemon.leak()
+    settings = {"policy.min_age": "1d"}
+    time.sleep(1.2)
+    assert reaper.audit(daemon.host, settings=settings).verdict(worker) == ("keep", "too-young")
+
+
+def test_fence_off(reaper: Reaper, daemon: Daemon) -> None:
+    """The operator says which proofs may kill."""
+    worker, = daemon.leak()
+    time.sleep(1.2)
+    settings = {"policy.fences": "signed-off retired"}
+    result = reaper.audit(daemon.host, settings=settings)
+    assert result.verdict(worker) == ("keep", "fence-off")
+
+
+def test_closed_socket(reaper: Reaper, daemon: Daemon) -> None:
+    """No task socket, no proof."""
+    worker = daemon.open()
+    worker.task("close-socket")
+    result = judge(reaper, daemon)
+    assert result.verdict(worker)[0] == "keep"
+    assert result.worker(worker)["socket"] == "none"
+
+
+@needs_root
+def test_other_network_namespace(reaper: Reaper, daemon: Daemon) -> None:
+    """A worker that left its daemon's network namespace: its socket is in no table that counts."""
+    worker = daemon.open()
+    worker.task("unshare-net then poll")
+    worker.close()
+    result = judge(reaper, daemon)
+    assert result.verdict(worker)[0] == "keep"
+    assert result.worker(worker)["socket"] == "unknown"
+
+
+def test_exec(reaper: Reaper, daemon: Daemon) -> None:
+    """A worker that became another program is no worker any more."""
+    worker = daemon.open()
+    worker.task("exec")
+    worker.close()
+    result = judge(reaper, daemon)
+    assert worker.pid not in {w["pid"] for w in result.doc["workers"] if w["verdict"] == "reap"}
+
+
+@pytest.mark.parametrize("rule", [
+    "comm = python3", "comm = java", "args = pyspark.daemon", f"user = {os.getuid()}"])
+def test_protected(reaper: Reaper, daemon: Daemon, rule: str) -> None:
+    """A protect rule keeps what it names, whatever is proven."""
+    worker, = daemon.leak()
+    time.sleep(1.2)
+    reaper.write_config(f"[protect]\n{rule}\n")
+    assert reaper.audit(daemon.host).verdict(worker) == ("keep", "protected")
+
+
+# ---- markers -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def marked_host(reaper: Reaper, start_host: StartHost) -> MiniHost:
+    """A JVM that writes a marker log."""
+    return start_host(marker_log=reaper.marker_dir / "host.log")
+
+
+def beat(host: MiniHost, *records: str, number: int) -> None:
+    """The host's word on its whole pool, ended by a beat that counts the records before it."""
+    for record in records:
+        host.marker(record)
+    host.marker(f"beat n={number}")
+
+
+def test_open_task(reaper: Reaper, marked_host: MiniHost) -> None:
+    """A bound task that has not ended: the worker serves."""
+    marked_host.host_record("pool=none tasks=some")
+    daemon = marked_host.daemon()
+    worker = daemon.open()
+    marked_host.marker(f"begin task=1 job=7 worker={worker.identity}")
+    worker.task("sleep")
+    result = judge(reaper, daemon)
+    assert result.verdict(worker) == KEEP_SERVING
+    entry = result.worker(worker)
+    assert entry["tasks"] == ["1"] and entry["job"] == "7" and entry["marker"] == "open"
+
+
+def test_open_task_does_not_outweigh_the_kernel(reaper: Reaper, marked_host: MiniHost) -> None:
+    """A log that lost its end record cannot hide a hang-up."""
+    marked_host.host_record("pool=none tasks=some")
+    worker = marked_host.daemon().open()
+    marked_host.marker(f"begin task=1 worker={worker.identity}")
+    worker.task("poll")
+    worker.close()
+    result = reaper.audit_until_due(marked_host, worker)
+    assert result.verdict(worker) == ("reap", "peer-closed")
+
+
+def test_retired_by_its_host(reaper: Reaper, marked_host: MiniHost) -> None:
+    """The host gave it up: the one proof for a worker that looks pooled."""
+    marked_host.host_record("pool=unknown tasks=some")
+    daemon = marked_host.daemon()
+    worker, other = daemon.open(), daemon.open()
+    marked_host.marker(f"retired worker={worker.identity}")
+    result = reaper.audit_until_due(marked_host, worker)
+    assert result.verdict(worker) == ("reap", "retired")
+    assert result.worker(worker)["marker"] == "retired"
+    assert result.verdict(other) == KEEP_IDLE
+    assert reaper.sweep(marked_host).expect(0).acted_on == {worker.pid}
+    assert other.serves()
+
+
+def test_retired_but_bytes_wait(reaper: Reaper, marked_host: MiniHost) -> None:
+    """Bytes for the worker, while the host holds its end, object to every fence."""
+    marked_host.host_record("pool=unknown tasks=some")
+    daemon = marked_host.daemon()
+    worker = daemon.open()
+    worker.task("poll")
+    worker.write(100)
+    marked_host.marker(f"retired worker={worker.identity}")
+    result = judge(reaper, daemon)
+    assert result.verdict(worker) == ("keep", "unread-bytes")
+    assert result.worker(worker)["recv_queue"] == 100
+
+
+def test_retired_but_open(reaper: Reaper, marked_host: MiniHost) -> None:
+    """An open task contradicts its host's own word."""
+    marked_host.host_record("pool=unknown tasks=some")
+    daemon = marked_host.daemon()
+    worker = daemon.open()
+    marked_host.marker(f"begin task=1 worker={worker.identity}")
+    marked_host.marker(f"retired worker={worker.identity}")
+    assert judge(reaper, daemon).verdict(worker) == ("keep", "open-task")
+
+
+def test_task_ended_and_no_pool(reaper: Reaper, marked_host: MiniHost) -> None:
+    """A host that never reuses workers, and whose task ended: declared."""
+    marked_host.host_record("pool=none tasks=some")
+    daemon = marked_host.daemon()
+    worker, unbound = daemon.open(), daemon.open()
+    marked_host.marker(f"begin task=1 worker={worker.identity}")
+    worker.task("sleep")
+    marked_host.marker("end task=1 outcome=ok")
+    result = reaper.audit_until_due(marked_host, worker)
+    assert result.verdict(worker) == ("reap", "task-ended")
+    assert result.verdict(unbound) == KEEP_IDLE
+
+
+def test_task_ended_by_port(reaper: Reaper, marked_host: MiniHost) -> None:
+    """A host that knows no pid binds by the two ports of the task socket."""
+    marked_host.host_record("pool=none tasks=some")
+    daemon = marked_host.daemon()
+    worker = daemon.open()
+    marked_host.marker(f"begin task=1 job=2 lport={worker.lport} dport={daemon.port}")
+    worker.task("sleep")
+    marked_host.marker("end job=2 outcome=failed")
+    assert reaper.audit_until_due(marked_host, worker).verdict(worker) == ("reap", "task-ended")
+
+
+def test_task_ended_is_not_enough(reaper: Reaper, marked_host: MiniHost) -> None:
+    """A completion marker alone never kills: the worker may be pooled."""
+    marked_host.host_record("pool=unknown tasks=some")
+    daemon = marked_host.daemon()
+    worker = daemon.open()
+    marked_host.marker(f"begin task=1 worker={worker.identity}")
+    worker.task("sleep")
+    marked_host.marker("end task=1 outcome=ok")
+    assert judge(reaper, daemon).verdict(worker) == KEEP_IDLE
+
+
+def test_python_side_done_proves_nothing(reaper: Reaper, marked_host: MiniHost) -> None:
+    """Python sent its last byte; the host may still be reading."""
+    marked_host.host_record("pool=none tasks=some")
+    daemon = marked_host.daemon()
+    worker = daemon.open()
+    marked_host.marker(f"begin task=1 worker={worker.identity}")
+    marked_host.marker(f"done worker={worker.identity} code=0")
+    assert judge(reaper, daemon).verdict(worker) == KEEP_SERVING
+
+
+def test_reported_pool(reaper: Reaper, marked_host: MiniHost) -> None:
+    """Two beats that list neither pool nor lease prove that an ended worker is given up."""
+    marked_host.host_record("pool=reported tasks=some")
+    daemon = marked_host.daemon()
+    leaked, pooled, leased = daemon.open(), daemon.open(), daemon.open()
+    for task, worker in enumerate((leaked, pooled, leased), 1):
+        marked_host.marker(f"begin task={task} worker={worker.identity}")
+        marked_host.marker(f"end task={task} outcome=ok")
+    beat(marked_host, number=6)
+    pool = (f"pooled worker={pooled.identity}", f"leased worker={leased.identity} task=9")
+    beat(marked_host, *pool, number=2)
+    first = reaper.audit(marked_host)
+    assert first.verdict(leaked) == KEEP_IDLE
+    assert first.verdict(pooled) == ("keep", "pooled")
+    assert first.verdict(leased) == ("keep", "leased")
+    time.sleep(BEATS_APART_S)
+    beat(marked_host, *pool, number=2)
+    result = reaper.audit_until_due(marked_host, leaked)
+    assert result.verdict(leaked) == ("reap", "task-ended")
+    assert result.verdict(pooled) == ("keep", "pooled")
+    assert result.verdict(leased) == ("keep", "leased")
+
+
+def test_retired_by_the_operator(reaper: Reaper, host: MiniHost) -> None:
+    """The operator's word is final for that very process, and for no other."""
+    daemon = host.daemon()
+    worker, other = daemon.open(), daemon.open()
+    reaper.run("retire", str(worker.pid), host=host).expect(0)
+    result = reaper.audit_until_due(host, worker)
+    assert result.verdict(worker) == ("reap", "retired")
+    assert result.verdict(other) == KEEP_IDLE
+    reaper.sweep(host).expect(0)
+    assert worker.pinned.has_ended() and other.serves()

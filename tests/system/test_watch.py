@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reaper watch` as a sidecar: what it tells its service manager, what it ends, how it leaves."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+
+from harness import procs
+from harness.binary import Reaper
+from harness.minihost import Daemon, MiniHost, StartHost
+from harness.privilege import needs_root
+
+EVERY_SECOND = {"reaper.interval": "1s"}
+LAST_PID = pathlib.Path("/proc/sys/kernel/ns_last_pid")
+SAME_PID_TRIES = 40
+
+
+@pytest.fixture
+def daemon(host: MiniHost) -> Daemon:
+    return host.daemon()
+
+
+def test_life(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """READY when it works, STATUS while it does, STOPPING at the end; SIGTERM ends it at once."""
+    daemon.open()
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_notified("READY=1")
+        watch.until_notified("STATUS=")
+        rc, took_s = watch.stop()
+        assert rc == 0 and took_s < 1
+        assert "STOPPING=1" in watch.receive()
+        events = [e["event"] for e in watch.events()]
+        assert events[0] == "start" and events[-1] == "stop"
+        assert all(e["schema"] == "reaper/1" and e["time"] for e in watch.events())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stop(reaper: Reaper, host: MiniHost, daemon: Daemon, number: int) -> None:
+    """Both ways to ask are obeyed, also while it waits for its next sweep."""
+    with reaper.watch(host, {"reaper.interval": "1h"}) as watch:
+        watch.until_notified("READY=1")
+        time.sleep(0.5)
+        rc, took_s = watch.stop(number)
+        assert rc == 0 and took_s < 1
+
+
+def test_leak_ends(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """A leak that appears while it watches is ended, its neighbours are not."""
+    pooled = daemon.open()
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_notified("READY=1")
+        leak, = daemon.leak()
+        event = watch.until_event(event="action", pid=leak.pid)
+        assert event["outcome"] == "exited" and leak.pinned.has_ended(1)
+        assert pooled.serves()
+        assert [r["record"] for r in reaper.audit_records()] == ["intent", "outcome"]
+
+
+@pytest.mark.parametrize("where", ["tcp", "unix"])
+def test_undated_fences(reaper: Reaper, host: MiniHost, workdir: pathlib.Path,
+                        where: str) -> None:
+    """What the kernel does not date, watch dates itself."""
+    daemon = host.daemon(where="tcp" if where == "tcp" else str(workdir / "daemon.sock"))
+    worker = daemon.open()
+    worker.task("poll 100000" if where == "tcp" else "poll")
+    worker.close()
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_event(event="action", pid=worker.pid)
+        assert worker.pinned.has_ended(1)
+
+
+def test_leak_that_wakes(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """A loop of short polls is one long wait: the same call at every look."""
+    worker = daemon.open()
+    worker.task("poll-loop 100")
+    worker.close()
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_event(event="action", pid=worker.pid)
+        assert worker.pinned.has_ended(1)
+
+
+def test_orphan_whose_daemon_died(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """It saw the daemon's children: one that lost daemon and host is still known."""
+    worker = daemon.open()
+    worker.task("poll")
+    other = host.daemon()
+    keep_alive = other.open()
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_event(event="sweep")
+        daemon.pinned.kill()
+        time.sleep(1.5)
+        assert worker.is_alive() and keep_alive.is_alive()
+        host.kill()
+        watch.until_event(event="action", pid=worker.pid, timeout_s=20)
+        assert worker.pinned.has_ended(1)
+        assert watch.wait() == 0
+
+
+def test_only_changes_are_told(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """One line per decision that changed, not one per sweep."""
+    worker = daemon.open()
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_event(event="verdict", pid=worker.pid)
+        time.sleep(3.5)
+        told = [e for e in watch.events() if e["event"] == "verdict" and e["pid"] == worker.pid]
+        assert len(told) == 1
+        worker.task("poll")
+        worker.close()
+        watch.until_event(event="action", pid=worker.pid)
+    told = [e for e in watch.events() if e["event"] == "verdict" and e["pid"] == worker.pid]
+    assert [e["reason"] for e in told][0] == "idle"
+    assert len(told) <= 4
+
+
+def test_host_exits(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """A sidecar has nothing left to do when its JVM and the tree are gone: 0."""
+    daemon.open()
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_event(event="sweep")
+        host.kill()
+        assert watch.wait() == 0
+        assert watch.until_event(event="host-gone")
+        assert watch.events()[-1]["event"] == "stop"
+
+
+def test_one_of_two_hosts_exits(reaper: Reaper, start_host: StartHost) -> None:
+    """The other one still needs it."""
+    first, second = start_host(), start_host()
+    first.daemon().open()
+    daemon = second.daemon()
+    with reaper.watch((first, second), EVERY_SECOND) as watch:
+        watch.until_event(event="sweep")
+        first.kill()
+        watch.until_event(event="host-gone")
+        leak, = daemon.leak()
+        watch.until_event(event="action", pid=leak.pid)
+        second.kill()
+        assert watch.wait() == 0
+
+
+def test_waits_for_a_host(user_reaper: Reaper, start_host: StartHost) -> None:
+    """Without --host it may be started before the JVM is."""
+    with user_reaper.watch((), EVERY_SECOND) as watch:
+        watch.until_notified("READY=1")
+        host = start_host(uid=user_reaper.uid)
+        leak, = host.daemon().leak()
+        watch.until_event(event="action", pid=leak.pid)
+        host.kill()
+        time.sleep(2.5)
+        rc, _ = watch.stop()
+        assert rc == 0
+
+
+@needs_root
+def test_replaced_by_the_same_pid(reaper: Reaper, start_host: StartHost) -> None:
+    """Another JVM that gets the number of a dead one is not its successor."""
+    host = start_host()
+    host.daemon().open()
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_event(event="sweep")
+        watch.pinned.signal(signal.SIGSTOP)
+        pid = host.pid
+        host.finish()
+        successor = None
+        for _ in range(SAME_PID_TRIES):
+            LAST_PID.write_text(str(pid - 1))
+            successor = start_host()
+            if successor.pid == pid:
+                break
+            successor.finish()
+            successor = None
+        if successor is None:
+            pytest.skip("the number was never free")
+        leak, = successor.daemon().leak()
+        watch.pinned.signal(signal.SIGCONT)
+        assert watch.wait() == 0
+        assert watch.until_event(event="host-gone")
+        time.sleep(1.5)
+        assert leak.is_alive()
+
+
+def test_reload(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """SIGHUP takes new settings: RELOADING, READY, and they count."""
+    reaper.settings.pop("policy.timeout")
+    reaper.write_config("interval = 1s\n[policy]\ntimeout = 1h\n")
+    leak, = daemon.leak()
+    with reaper.watch(host) as watch:
+        watch.until_event(event="sweep")
+        time.sleep(2)
+        assert leak.is_alive()
+        reaper.write_config("interval = 1s\n[policy]\ntimeout = 1s\n")
+        watch.pinned.signal(signal.SIGHUP)
+        watch.until_notified("RELOADING=1")
+        watch.until("a second READY", lambda: watch.receive().count("READY=1") == 2, 10)
+        watch.until_event(event="reload")
+        watch.until_event(event="action", pid=leak.pid)
+
+
+def test_bad_reload(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """A bad file keeps the old settings, all of them, and says so with file and line."""
+    reaper.settings.pop("policy.timeout")
+    reaper.write_config("interval = 1s\n[policy]\ntimeout = 2s\n")
+    with reaper.watch(host) as watch:
+        watch.until_event(event="sweep")
+        reaper.write_config("interval = 1h\n[policy]\ntimeuot = 1s\n")
+        watch.pinned.signal(signal.SIGHUP)
+        watch.until("the refusal",
+                    lambda: f"{reaper.config}:7" in watch.errors() + watch.out_path.read_text(), 10)
+        assert "READY=1" in watch.receive()[-3:] or watch.receive().count("READY=1") >= 1
+        leak, = daemon.leak()
+        watch.until_event(event="action", pid=leak.pid)
+        rc, took_s = watch.stop()
+        assert rc == 0 and took_s < 1
+
+
+def test_hup_storm(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """Signals come as they like: none of them ends it."""
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_notified("READY=1")
+        deadline = time.monotonic() + 1
+        while time.monotonic() < deadline:
+            watch.pinned.signal(signal.SIGHUP)
+        leak, = daemon.leak()
+        watch.until_event(event="action", pid=leak.pid)
+
+
+def test_watch_holds_the_lock(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """cron's sweep beside a sidecar: 4."""
+    daemon.open()
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_notified("READY=1")
+        reaper.run("sweep", host=host).expect(4)
+        assert watch.stop()[0] == 0
+    reaper.run("sweep", host=host).expect(0)
+
+
+def test_term_while_it_kills(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """SIGTERM during a long grace: gone in under a second, nothing half written."""
+    worker = daemon.open()
+    worker.task("ignore-term then poll")
+    worker.close()
+    with reaper.watch(host, {**EVERY_SECOND, "policy.term_grace": "1m"}) as watch:
+        procs.until("the intent", reaper.audit_records, 20)
+        rc, took_s = watch.stop()
+        assert rc == 0 and took_s < 1
+    assert reaper.audit_records()
+    reaper.sweep(host).expect(0)
+    assert worker.pinned.has_ended(1)
+
+
+def test_log_rotation(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """The audit log moved away: the next intent goes into a new one."""
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        first, = daemon.leak()
+        watch.until_event(event="action", pid=first.pid)
+        old = reaper.audit_log.with_suffix(".1")
+        reaper.audit_log.rename(old)
+        second, = daemon.leak()
+        watch.until_event(event="action", pid=second.pid)
+    assert len(old.read_text().splitlines()) == 2
+    assert {r["pid"] for r in reaper.audit_records()} == {second.pid}
+
+
+def test_metrics(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """A collector never reads half a file."""
+    metrics = reaper.home / "reaper.prom"
+    pooled, leak = daemon.open(), daemon.leak()[0]
+    assert pooled.is_alive()
+    with reaper.watch(host, {**EVERY_SECOND, "reaper.metrics_file": str(metrics)}) as watch:
+        watch.until_event(event="action", pid=leak.pid)
+        procs.until("metrics", lambda: metrics.exists() and "reaper_" in metrics.read_text())
+        for line in metrics.read_text().splitlines():
+            assert line.startswith("#") or len(line.rsplit(" ", 1)) == 2
+    assert [p.name for p in metrics.parent.iterdir() if p.name.startswith("reaper.prom")] == \
+        ["reaper.prom"]
+
+
+def test_watchdog(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """WATCHDOG_USEC: it pats the dog more often than asked."""
+    daemon.open()
+    with reaper.watch(host, {"reaper.interval": "1h"}, env={"WATCHDOG_USEC": "2000000"}) as watch:
+        watch.until_notified("READY=1")
+        watch.until("two pats", lambda: watch.receive().count("WATCHDOG=1") >= 2, 8)
+
+
+def test_stays_small(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """Descriptors do not grow with sweeps and churn."""
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_event(event="sweep")
+        before = len(os.listdir(f"/proc/{watch.process.pid}/fd"))
+        for _ in range(3):
+            leak, = daemon.leak()
+            watch.until_event(event="action", pid=leak.pid)
+        after = len(os.listdir(f"/proc/{watch.process.pid}/fd"))
+        assert after <= before + 1
