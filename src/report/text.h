@@ -17,8 +17,11 @@ struct text_style {
 	unsigned width; /* columns of the terminal; 0: unknown */
 };
 
-/** Draws hosts, daemons and workers with their verdicts, and the summary line. */
+/** Draws hosts, daemons and workers with their verdicts, and below them what text_summary() says. */
 void text_audit(const struct audit *a, const struct text_style *style, struct buf *ret);
+
+/** Counts workers and those due, says what to do next, and what could not be read. */
+void text_summary(const struct audit *a, const struct text_style *style, struct buf *ret);
 
 /** Shows every proof, guard and piece of evidence for one process, and what is missing. */
 void text_explanation(const struct explanation *e, const struct text_style *style, struct buf *ret);

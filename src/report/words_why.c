@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "report/words.h"
+
+/* What a reason says by itself; where it needs a number, say_number() has the words. */
+static const char *const fixed[] = {
+	[REASON_VANISHED] = "it was gone before the look at it ended",
+	[REASON_SELF] = "it is reaper itself",
+	[REASON_ANCESTOR] = "it is a host, a daemon, pid 1, a kernel thread, or an ancestor of a "
+			    "worker or of reaper",
+	[REASON_PROTECTED] = "a rule of [protect] names it, its daemon or its host",
+	[REASON_FOREIGN_UID] = "it runs as another user than its daemon",
+	[REASON_OTHER_PIDNS] = "it is pid 1 of a pid namespace, or in another one than its daemon",
+	[REASON_CHANGED] = "its executable, user or namespaces are no longer those it was forked "
+			   "with",
+	[REASON_TRACED] = "a debugger traces it",
+	[REASON_DUMPING] = "it writes a core dump",
+	[REASON_STOPPED] = "it is stopped",
+	[REASON_UNINTERRUPTIBLE] = "a thread is in uninterruptible sleep, or it is frozen",
+	[REASON_UNREADABLE] = "evidence that a kill needs could not be read",
+	[REASON_RUNNING] = "a thread of it runs",
+	[REASON_UNKNOWN_WAIT] = "its main thread is in no known blocking wait",
+	[REASON_PROGRESS] = "it made progress between two looks",
+	[REASON_TOO_YOUNG] = NULL,
+	[REASON_OPEN_TASK] = NULL,
+	[REASON_UNREAD_BYTES] = NULL,
+	[REASON_FENCE_OFF] = NULL,
+	[REASON_WAITING] = NULL,
+	[REASON_LEASED] = "its host says that a task has it",
+	[REASON_POOLED] = "its host says that it is in the pool and will be used again",
+	[REASON_SERVING] = NULL,
+	[REASON_IDLE] = NULL,
+	[REASON_DAEMON] = "a daemon is never ended",
+	[REASON_SILENT] = NULL,
+	[REASON_IDLE_DAEMON] = NULL,
+	[REASON_LOST_HELPER] =
+		"its group leader was a daemon, and it is no worker nor below one any "
+		"more",
+	[REASON_UNKILLABLE] = NULL,
+	[REASON_HOST_GONE] =
+		"its JVM has exited and nobody holds the host's end of its task socket",
+	[REASON_SIGNED_OFF] = "it left the protocol and only waits for its host to hang up",
+	[REASON_PEER_CLOSED] = "nobody holds the host's end of its task socket",
+	[REASON_RETIRED] = NULL,
+	[REASON_TASK_ENDED] = "all its tasks ended, and its host neither pools nor leases it",
+	[REASON_ASSUMED] = "all its tasks ended, and assume_leaked_after takes it for leaked; no "
+			   "proof",
+};
+static_assert(ARRAY_SIZE(fixed) == REASON_COUNT, "every reason has words or says a number");
+
+static const char *task_name(const struct subject *s, char ret[WORDS_NAME_MAX])
+{
+	return s->marks.task_count ? words_name(s->marks.tasks[0], ret, WORDS_NAME_MAX) : NULL;
+}
+
+static void say_open_task(const struct audit *a, const struct subject *s, char ret[WORDS_MAX])
+{
+	char name[WORDS_NAME_MAX], age[WORDS_SHORT_MAX], since[WORDS_SHORT_MAX + 8] = "";
+	const char *task = task_name(s, name);
+
+	if (a && s->marks.open_since_ms && a->wall_ms >= s->marks.open_since_ms)
+		snprintf(since, sizeof(since), " for %s",
+			 words_age(a->wall_ms - s->marks.open_since_ms, age, sizeof(age)));
+	if (!s->marks.open)
+		snprintf(ret, WORDS_MAX, "%s", "a thread of it runs");
+	else if (s->marks.open == 1)
+		snprintf(ret, WORDS_MAX, "task %s has been open on it%s", task ? task : "?", since);
+	else
+		snprintf(ret, WORDS_MAX, "%" PRIu32 " tasks have been open on it%s, among them %s",
+			 s->marks.open, since, task ? task : "?");
+}
+
+static void say_unread(const struct facts *f, char ret[WORDS_MAX])
+{
+	char in[WORDS_SHORT_MAX], out[WORDS_SHORT_MAX], far[WORDS_SHORT_MAX];
+
+	snprintf(ret, WORDS_MAX,
+		 "bytes wait in its task socket (%s to read, %s to send, %s at the host) while its "
+		 "host holds the other end",
+		 words_size(f->recv_queue, in, sizeof(in)),
+		 words_size(f->send_queue, out, sizeof(out)),
+		 words_size(f->host_recv_queue, far, sizeof(far)));
+}
+
+static void say_waiting(const struct subject *s, char ret[WORDS_MAX])
+{
+	char age[WORDS_SHORT_MAX], due[WORDS_SHORT_MAX];
+
+	snprintf(ret, WORDS_MAX, "%s has held for %s; due in %s if nothing moves",
+		 fence_name(s->verdict.fence), words_age(s->verdict.fence_age_ms, age, sizeof(age)),
+		 words_age(s->verdict.due_in_ms, due, sizeof(due)));
+}
+
+static void say_silent(const struct subject *s, char ret[WORDS_MAX])
+{
+	char age[WORDS_SHORT_MAX], name[WORDS_NAME_MAX];
+	const char *wait = words_wait(s, name), *missing = words_missing(s->verdict.missing);
+
+	snprintf(ret, WORDS_MAX, "silent for %s%s%s, and no proof holds%s%s",
+		 words_age(s->facts.silent_ms, age, sizeof(age)), wait ? " in " : "",
+		 wait ? wait : "", missing ? ": " : "", missing ? missing : "");
+}
+
+static void say_unkillable(const struct subject *s, char ret[WORDS_MAX])
+{
+	char name[WORDS_NAME_MAX];
+
+	snprintf(ret, WORDS_MAX, "SIGKILL did not end it; it waits in %s",
+		 s->ev.main.wchan[0] ? words_name(s->ev.main.wchan, name, sizeof(name)) : "?");
+}
+
+/* The reasons that say a number or a name. */
+static void say_number(const struct audit *a, const struct subject *s, char ret[WORDS_MAX])
+{
+	char age[WORDS_SHORT_MAX];
+
+	switch (s->verdict.reason) {
+	case REASON_TOO_YOUNG:
+		snprintf(ret, WORDS_MAX, "it began only %s ago",
+			 words_age(s->facts.age_ms, age, sizeof(age)));
+		break;
+	case REASON_OPEN_TASK:
+	case REASON_SERVING:
+		say_open_task(a, s, ret);
+		break;
+	case REASON_UNREAD_BYTES:
+		say_unread(&s->facts, ret);
+		break;
+	case REASON_FENCE_OFF:
+		snprintf(ret, WORDS_MAX, "%s holds, but `fences` does not name it",
+			 fence_name(s->verdict.fence));
+		break;
+	case REASON_WAITING:
+		say_waiting(s, ret);
+		break;
+	case REASON_SILENT:
+		say_silent(s, ret);
+		break;
+	case REASON_UNKILLABLE:
+		say_unkillable(s, ret);
+		break;
+	case REASON_RETIRED:
+		snprintf(ret, WORDS_MAX, "%s gave it up",
+			 s->marks.retired || !s->marks.retired_by_operator ? "its host"
+									   : "the operator");
+		break;
+	default:
+		snprintf(ret, WORDS_MAX,
+			 "silent for %s; nothing says that its host is done with it",
+			 words_age(s->facts.silent_ms, age, sizeof(age)));
+		break;
+	}
+}
+
+static void add_fence_age(const struct subject *s, char ret[WORDS_MAX])
+{
+	char age[WORDS_SHORT_MAX], name[WORDS_NAME_MAX];
+	const char *wait = words_wait(s, name);
+	size_t len = strlen(ret);
+
+	snprintf(ret + len, WORDS_MAX - len, ", for %s%s%s",
+		 words_age(s->verdict.fence_age_ms, age, sizeof(age)), wait ? "; it waits in " : "",
+		 wait ? wait : "");
+}
+
+static void say_helper(const struct audit *a, const struct subject *s, char ret[WORDS_MAX])
+{
+	const struct subject *worker = a && s->worker >= 0 ? &a->subjects[s->worker] : NULL;
+	char of[WORDS_SHORT_MAX + 8] = "";
+
+	if (worker)
+		snprintf(of, sizeof(of), " %" PRId32, worker->id.pid);
+	snprintf(ret, WORDS_MAX, "helper of worker%s%s", of,
+		 s->holds_task_socket
+			 ? "; holds its task socket, so it is ended with it whatever `helpers` says"
+			 : "; with helpers=yes it is ended with it");
+}
+
+const char *words_why(const struct audit *a, const struct subject *s, char ret[WORDS_MAX])
+{
+	const char *words = fixed[s->verdict.reason];
+
+	if (s->role == ROLE_HELPER) {
+		say_helper(a, s, ret);
+		return ret;
+	}
+	if (words)
+		snprintf(ret, WORDS_MAX, "%s", words);
+	else
+		say_number(a, s, ret);
+	if (s->verdict.action == ACTION_REAP)
+		add_fence_age(s, ret);
+	return ret;
+}
+
+const char *words_why_daemon(const struct audit *a, const struct daemon *d, char ret[WORDS_MAX])
+{
+	char age[WORDS_SHORT_MAX];
+
+	(void)a;
+	if (d->verdict.reason == REASON_IDLE_DAEMON)
+		snprintf(ret, WORDS_MAX, "no worker for %s%s; a daemon is never ended",
+			 words_age(d->idle_ms, age, sizeof(age)),
+			 d->host < 0 ? ", and no host" : "");
+	else
+		snprintf(ret, WORDS_MAX, "%s",
+			 fixed[d->verdict.reason] ? fixed[d->verdict.reason]
+						  : fixed[REASON_DAEMON]);
+	return ret;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Literal builders: policy, facts and whole audits that a test then changes where its row differs.
+ * Everything is fixed (times, boot id), so what is printed of it can be compared byte by byte.
+ */
+#ifndef REAPER_TESTS_BUILD_H
+#define REAPER_TESTS_BUILD_H
+
+#include "model/audit.h"
+#include "model/policy.h"
+
+enum {
+	BUILD_SECOND = 1000,
+	BUILD_MINUTE = 60 * BUILD_SECOND,
+	BUILD_HOUR = 60 * BUILD_MINUTE,
+};
+
+#define BUILD_WALL_MS 1763640720000u
+#define BUILD_BOOT_ID "01234567-89ab-cdef-0123-456789abcdef"
+#define BUILD_KIB     UINT64_C(1024)
+#define BUILD_MIB     (1024 * BUILD_KIB)
+
+/** @return the policy as shipped. */
+struct policy build_policy(void);
+
+/**
+ * Gives the facts of a worker that is an hour old and has been asleep for 20 s in a read on its
+ * established TCP task socket: nothing objects, nothing is known against it, there are no markers.
+ */
+struct facts build_facts(struct ident id);
+
+/** Gives evidence that was seen of such a worker: nothing is odd, descriptor 4 is its task socket. */
+struct evidence build_evidence(struct ident id);
+
+/** @return an audit without hosts, with the two shipped classes; audit_done() frees it. */
+struct audit build_audit(void);
+
+/** Adds a JVM that has run for 3h12m. @return it, valid until the next host. */
+struct host *build_host(struct audit *a, pid_t pid);
+
+/** Adds a daemon of class 0. @param host its host's index, or -1. @return it, valid until the next. */
+struct daemon *build_daemon(struct audit *a, int host, pid_t pid);
+
+/**
+ * Adds a worker with build_facts() and build_evidence(), kept because it is idle.
+ *
+ * @param daemon	its daemon's index, or -1: an orphan without a host.
+ * @return it, valid until the next subject.
+ */
+struct subject *build_worker(struct audit *a, int daemon, pid_t pid);
+
+/** Adds a helper of the last worker. @return it, valid until the next subject. */
+struct subject *build_helper(struct audit *a, pid_t pid);
+
+/** Adds a lost helper. @param daemon index, or -1. @return it, valid until the next subject. */
+struct subject *build_lost_helper(struct audit *a, int daemon, pid_t pid);
+
+/** Gives a subject a verdict with a proof of that age. */
+void build_reap(struct subject *s, enum fence fence, uint64_t fence_age_ms);
+
+/** Makes a subject a silent suspect. */
+void build_suspect(struct subject *s, enum missing missing, uint64_t silent_ms);
+
+#endif
