@@ -16,9 +16,9 @@ from collections.abc import Iterator
 import pytest
 
 from harness import procs
-from harness.binary import Reaper, no_findings
+from harness.binary import Reaper
 from harness.minihost import Daemon, MiniHost
-from harness.privilege import needs_mounts, needs_root
+from harness.privilege import lost_signals, needs_mounts, needs_root, needs_strace
 
 DUE_S = 1.2
 STORM_S = 6
@@ -220,61 +220,50 @@ def test_pids_that_vanish(reaper: Reaper, daemon: Daemon) -> None:
 
 def test_workers_that_vanish(reaper: Reaper, daemon: Daemon) -> None:
     """The host opens and ends workers while reaper looks at them."""
-    argv = reaper.argv(("--json", "sweep"), (daemon.host,), {"policy.sample": "100ms"})
     for _ in range(10):
-        running = subprocess.Popen(argv, env=reaper.environment(), stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
-        while running.poll() is None:
-            worker = daemon.open()
-            worker.task("signoff")
-            worker.close()
-        out, err = running.communicate(timeout=30)
-        assert running.returncode == 0, out + err
-        no_findings(err)
+        with reaper.begin("--json", "sweep", host=daemon.host) as running:
+            while running.process.poll() is None:
+                worker = daemon.open()
+                worker.task("signoff")
+                worker.close()
+            running.result().expect(0)
 
 
+@needs_strace
 def test_host_exits_during_a_sweep(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
-    """The JVM leaves, and its daemon and workers with it, while a worker is being ended."""
-    workers = [daemon.open() for _ in range(20)]
-    for worker in workers:
-        worker.task("ignore-term then poll")
-        worker.close()
+    """The JVM leaves, and its daemon and workers with it, while workers are being ended."""
+    leaks = daemon.leak(10)
     time.sleep(DUE_S)
-    argv = reaper.argv(("sweep",), (host,), {"policy.term_grace": "3s"})
-    running = subprocess.Popen(argv, env=reaper.environment(), stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    procs.until("the first intent", reaper.audit_records)
-    host.kill()
-    out, err = running.communicate(timeout=30)
-    assert running.returncode == 0, out + err
-    no_findings(err)
-    assert all(worker.pinned.has_ended(1) for worker in workers)
+    with reaper.begin("sweep", host=host, prefix=lost_signals(),
+                      settings={"policy.term_grace": "20s"}) as running:
+        procs.until("the first intent", reaper.audit_records)
+        host.kill()
+        result = running.result().expect(0)
+    assert result.took_s < 10
+    assert all(leak.pinned.has_ended(1) for leak in leaks)
 
 
 # ---- signals and pipes at bad moments ------------------------------------------------------
 
 
-def test_term_in_the_middle_of_a_kill(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
-    """What is half done is told; the next sweep finishes it from fresh evidence."""
-    workers = [daemon.open() for _ in range(5)]
-    for worker in workers:
-        worker.task("ignore-term then poll")
-        worker.close()
+@needs_strace
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_signal_in_the_middle_of_a_kill(reaper: Reaper, host: MiniHost, daemon: Daemon,
+                                        number: int) -> None:
+    """It leaves at once, no line is torn, and the next sweep finishes from fresh evidence."""
+    leaks = daemon.leak(5)
+    pooled = daemon.open()
     time.sleep(DUE_S)
-    argv = reaper.argv(("sweep",), (host,), {"policy.term_grace": "30s"})
-    running = subprocess.Popen(argv, env=reaper.environment(), stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, text=True)
-    pinned = procs.Pinned(running.pid)
-    procs.until("the first intent", reaper.audit_records)
-    pinned.signal(signal.SIGTERM)
-    began = time.monotonic()
-    _, err = running.communicate(timeout=20)
-    assert time.monotonic() - began < 2
-    pinned.close()
-    no_findings(err)
-    reaper.audit_records()
-    reaper.sweep(host).expect(0)
-    assert all(worker.pinned.has_ended(1) for worker in workers)
+    with reaper.begin("sweep", host=host, prefix=lost_signals(),
+                      settings={"policy.term_grace": "30s"}) as running:
+        procs.until("the first intent", reaper.audit_records)
+        running.pinned.signal(number)
+        assert running.pinned.has_ended(2)
+        running.result()
+    assert all(leak.is_alive() for leak in leaks)
+    assert reaper.audit_records()
+    assert reaper.sweep(host).expect(0).acted_on == {leak.pid for leak in leaks}
+    assert pooled.serves()
 
 
 def shell(reaper: Reaper, host: MiniHost, command: str, rest: str) -> subprocess.CompletedProcess:

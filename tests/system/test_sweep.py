@@ -18,7 +18,13 @@ import pytest
 from harness import procs
 from harness.binary import Reaper
 from harness.minihost import Daemon, MiniHost, Worker
-from harness.privilege import FREEZER, needs_freezer, needs_root, needs_strace
+from harness.privilege import (
+    FREEZER,
+    lost_signals,
+    needs_freezer,
+    needs_root,
+    needs_strace,
+)
 
 CROWD = 200
 CROWD_LIMITS = {"policy.max_kills_per_sweep": "1000", "policy.max_kills_per_hour": "1000"}
@@ -125,7 +131,7 @@ def test_host_limits_the_sweep(reaper: Reaper, host: MiniHost, daemon: Daemon,
 
 
 def test_ignored_term(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
-    """A worker that ignores SIGTERM gets SIGKILL."""
+    """SIGTERM would be wasted on a worker that ignores it: SIGKILL."""
     worker = daemon.open()
     worker.task("ignore-term then poll")
     worker.close()
@@ -157,6 +163,32 @@ def test_caught_term(reaper: Reaper, host: MiniHost, daemon: Daemon,
     assert action["signal"] == signal.SIGKILL and action["outcome"] == "killed"
     assert action["took_ms"] < 2000
     assert not heard.exists()
+
+
+@needs_strace
+def test_term_then_kill(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """SIGTERM that does not help is followed by SIGKILL after term_grace, not before."""
+    leaks = daemon.leak(2)
+    due(*leaks)
+    result = reaper.sweep(host, prefix=lost_signals("1..2")).expect(0)
+    for leak in leaks:
+        action = result.action(leak)
+        assert action["signal"] == signal.SIGKILL and action["outcome"] == "killed"
+        assert 2000 <= action["took_ms"] < 4000
+
+
+@needs_strace
+def test_unkillable(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """Gone is what the kernel says is gone; a worker that stays is told, and 1 is the status."""
+    leak, = daemon.leak()
+    due(leak)
+    result = reaper.sweep(host, prefix=lost_signals()).expect(1)
+    action = result.action(leak)
+    assert action["outcome"] == "unkillable" and action["freed_bytes"] is None
+    assert "poll" in action["why"]
+    assert 4000 <= action["took_ms"] < 8000
+    assert leak.is_alive()
+    assert outcomes(reaper) == [leak.pid]
 
 
 def test_helpers_go_with_their_worker(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
@@ -347,10 +379,9 @@ def test_many_reapers_at_once(reaper: Reaper, host: MiniHost, daemon: Daemon) ->
     """However many start together, every leak has one intent and one outcome."""
     leaks = daemon.leak(10)
     due(*leaks)
-    argv = reaper.argv(("sweep",), (host,), None)
-    running = [subprocess.Popen(argv, env=reaper.environment(), stdout=subprocess.DEVNULL,
-                                stderr=subprocess.DEVNULL) for _ in range(4)]
-    codes = [process.wait(60) for process in running]
+    with contextlib.ExitStack() as stack:
+        running = [stack.enter_context(reaper.begin("sweep", host=host)) for _ in range(4)]
+        codes = [one.result().rc for one in running]
     assert set(codes) <= {0, 4} and 0 in codes
     assert all(leak.pinned.has_ended(1) for leak in leaks)
     everyone = sorted(leak.pid for leak in leaks)

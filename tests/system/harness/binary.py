@@ -213,11 +213,45 @@ class Reaper:
         assert text == "" or text.endswith("\n"), f"torn audit log: {text[-200:]!r}"
         return [json.loads(line) for line in text.splitlines()]
 
-    def watch(self, host: Hosts = (),
-              settings: dict[str, str] | None = None,
-              env: dict[str, str] | None = None) -> Watch:
+    def begin(self, *args: str, host: Hosts = (), settings: dict[str, str] | None = None,
+              prefix: tuple[str, ...] = ()) -> Running:
+        """Start one command and go on."""
         hosts = host if isinstance(host, tuple) else (host,)
-        return Watch(self, self.argv(("--json", "watch"), hosts, settings), env or {})
+        return Running(self, list(prefix) + self.argv(args, hosts, settings))
+
+    def watch(self, host: Hosts = (), settings: dict[str, str] | None = None,
+              env: dict[str, str] | None = None, prefix: tuple[str, ...] = ()) -> Watch:
+        hosts = host if isinstance(host, tuple) else (host,)
+        argv = list(prefix) + self.argv(("--json", "watch"), hosts, settings)
+        return Watch(self, argv, env or {})
+
+
+class Running:
+    """A command that still runs; always ended by the test that began it."""
+
+    def __init__(self, reaper: Reaper, argv: list[str]) -> None:
+        self.argv = argv
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            argv, env=reaper.environment(), cwd=reaper.home, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **reaper.who())
+        self.pinned = procs.Pinned(self.process.pid)
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.pinned.kill()
+        self.process.communicate()
+        self.pinned.close()
+
+    def result(self, timeout_s: float = 30) -> Result:
+        """Wait for its end."""
+        out, err = self.process.communicate(timeout=timeout_s)
+        no_findings(err)
+        return Result(self.argv, self.process.returncode, out, err,
+                      time.monotonic() - self.began)
 
 
 class Watch:
