@@ -16,9 +16,10 @@
 
 enum {
 	CONFIG_FILE_MAX = 256 * 1024, /* bytes */
-	CONFIG_LINE_MAX = 190,
+	CONFIG_LINE_MAX = 190,        /* bytes, without the newline */
 	CONFIG_PROBLEM_MAX = 512,
 	CONFIG_SETTINGS_MAX = 256,
+	CONFIG_SECTION_MAX = CLASS_NAME_MAX + 8, /* "class NAME" */
 };
 
 struct config {
@@ -36,23 +37,29 @@ struct config {
 	struct classes
 		classes; /* in file order, shipped ones first where the file does not name them */
 	struct protect protect;
-	struct setting *settings; /* owned; every value with its origin, for check-config */
+	struct setting *settings; /* owned; every value with its origin, in file-format order */
 	size_t setting_count;
+	char class_sections[CLASS_COUNT_MAX]
+			   [CONFIG_SECTION_MAX]; /* what settings' section points to */
 };
 
 /* What was wrong, for the one line that is shown. */
 struct problem {
-	char text[CONFIG_PROBLEM_MAX]; /* "FILE:LINE: what was found; what was expected" */
+	char text[CONFIG_PROBLEM_MAX]; /* "FILE:LINE: what was found; what was expected", escaped */
 };
 
+/** @return the path that is read where no -c is given. */
+const char *config_default_path(void);
+
 /**
- * Reads the configuration.
+ * Reads the configuration. The file must be a regular file of root's or the caller's that nobody
+ * else may write; a symbolic link is refused.
  *
- * @param path	-c FILE, or NULL: /etc/reaper/reaper.conf if it is there.
+ * @param path	-c FILE, or NULL: config_default_path() if it is there.
  * @param sets	--set SECTION.KEY=VALUE in order; the last one wins.
  * @param ret	filled and owned by the caller (config_free()) only if 0 is returned.
  * @param ret_problem	filled if not.
- * @return 0; -EINVAL: *ret_problem says what; -ENOMEM.
+ * @return 0; -EINVAL; -ENOMEM; *ret_problem says what.
  */
 int config_load(const char *path, const char *const *sets, size_t set_count, struct config **ret,
 		struct problem *ret_problem) _must_check_;

@@ -10,19 +10,44 @@
 #include "base/buf.h"
 #include "correlate/history.h"
 
+enum {
+	HISTORY_FILE_LINE_MAX = 192, /* bytes of one line, its newline included */
+};
+
 /**
  * Reads the text into a history.
  *
+ *	reaper-history/1 boot=<uuid>
+ *	seen <pid>:<start> <fence> <boottime_ms> -
+ *	seen <pid>:<start> wait <boottime_ms> <nr:sp:pc, or @wchan where the call could not be read>
+ *	seen <pid>:<start> idle <boottime_ms> -		(a daemon without a worker)
+ *	kill <boottime_ms>
+ *
+ * `seen` lines stand in the order of identities, each kind once; `kill` lines in the order of time.
+ * Of a wait the first look alone is kept, so it counts as seen once.
+ *
+ * @param h	empty.
  * @return 0; -EINVAL: it is not of this boot or not whole: *h is then empty; -ENOMEM.
  */
 int history_file_parse(const char *bytes, size_t len, const char *boot_id, struct history *h)
 	_must_check_;
 
-/** Writes the history as text. */
+/**
+ * Writes the history as text: at most HISTORY_ENTRIES_MAX lines, the oldest left out; kills, which
+ * limit what may be ended, before all others.
+ */
 void history_file_format(const struct history *h, const char *boot_id, struct buf *ret);
 
-/** Reads state_dir/history; a missing, foreign or torn one is an empty one. @return 0; -ENOMEM. */
-int history_file_load(const char *state_dir, const char *boot_id, struct history *h) _must_check_;
+/**
+ * Reads state_dir/history. A missing, foreign or torn one, and one that speaks of times to come, is
+ * an empty one.
+ *
+ * @param now_ms	boot clock.
+ * @param h	empty.
+ * @return 0; -ENOMEM.
+ */
+int history_file_load(const char *state_dir, const char *boot_id, uint64_t now_ms,
+		      struct history *h) _must_check_;
 
 /** Writes it aside and renames it into place, 0640. @return 0; negative errno. */
 int history_file_save(const char *state_dir, const char *boot_id, const struct history *h)

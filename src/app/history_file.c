@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/history_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/parse.h"
+
+#define FILE_NAME "history"
+#define HEADER    "reaper-history/1 boot="
+#define NO_WAIT   "-"
+
+enum {
+	FILE_MODE = 0640,
+	FIELDS_MAX = 5,
+	SYMBOL_MAX = EVIDENCE_WCHAN_MAX - 1,
+};
+
+/* What a `seen` line is about: a fence, by its number, or one of these. */
+enum {
+	SEEN_WAIT = FENCE_COUNT,
+	SEEN_IDLE,
+	SEEN_COUNT,
+};
+
+static const char *seen_name(unsigned kind)
+{
+	if (kind == SEEN_WAIT)
+		return "wait";
+	return kind == SEEN_IDLE ? "idle" : fence_name((enum fence)kind);
+}
+
+/* When that was first seen; UNKNOWN_U64: it is not there. */
+static uint64_t seen_ms(const struct history_entry *e, unsigned kind)
+{
+	if (kind == SEEN_WAIT)
+		return e->wait_known ? e->wait_ms : UNKNOWN_U64;
+	return kind == SEEN_IDLE ? e->idle_ms : e->fence_ms[kind];
+}
+
+/* ---- bytes to history ---- */
+
+struct fields {
+	size_t count;
+	char *field[FIELDS_MAX];
+};
+
+/* Splits a line in place at single blanks. */
+static int split(char *line, struct fields *ret)
+{
+	ret->count = 0;
+	for (char *blank = line; line; line = blank) {
+		blank = strchr(line, ' ');
+		if (blank)
+			*blank++ = '\0';
+		if (!*line || ret->count == FIELDS_MAX)
+			return -EINVAL;
+		ret->field[ret->count++] = line;
+	}
+	return 0;
+}
+
+/* A time of the boot clock. */
+static int parse_ms(const char *text, uint64_t *ret)
+{
+	return parse_u64(text, UNKNOWN_U64 - 1, ret) ? -EINVAL : 0;
+}
+
+static int parse_hex(const char *text, size_t len, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	if (!len || len > 16)
+		return -EINVAL;
+	for (size_t i = 0; i < len; i++) {
+		const char *digits = "0123456789abcdef";
+		const char *digit = text[i] ? strchr(digits, text[i]) : NULL;
+
+		if (!digit)
+			return -EINVAL;
+		value = value << 4 | (uint64_t)(digit - digits);
+	}
+	*ret = value;
+	return 0;
+}
+
+static int parse_ident(char *text, struct ident *ret)
+{
+	char *colon = strchr(text, ':');
+
+	if (!colon)
+		return -EINVAL;
+	*colon = '\0';
+	if (parse_pid(text, &ret->pid) || parse_u64(colon + 1, UINT64_MAX, &ret->start))
+		return -EINVAL;
+	return 0;
+}
+
+/* nr:sp:pc, or @wchan. */
+static int parse_wait(char *text, struct history_entry *e)
+{
+	char *sp = strchr(text, ':'), *pc = sp ? strchr(sp + 1, ':') : NULL;
+	uint64_t nr;
+
+	if (text[0] == '@') {
+		if (!text[1] || strlen(text + 1) > SYMBOL_MAX)
+			return -EINVAL;
+		(void)snprintf(e->wchan, sizeof(e->wchan), "%s", text + 1);
+		e->wait_known = true;
+		return 0;
+	}
+	if (!pc)
+		return -EINVAL;
+	*sp++ = '\0';
+	if (strcmp(text, "-1") && parse_u64(text, INT64_MAX, &nr))
+		return -EINVAL;
+	e->nr = strcmp(text, "-1") ? (int64_t)nr : -1;
+	if (parse_hex(sp, (size_t)(pc - sp), &e->sp) || parse_hex(pc + 1, strlen(pc + 1), &e->pc))
+		return -EINVAL;
+	e->wait_known = true;
+	return 0;
+}
+
+static int parse_kind(const char *name, unsigned *ret)
+{
+	for (unsigned kind = FENCE_NONE + 1; kind < SEEN_COUNT; kind++)
+		if (!strcmp(name, seen_name(kind))) {
+			*ret = kind;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* Finds the entry of a line, which must belong to the last one or to a new one behind it. */
+static int entry_of(struct history *h, struct ident id, uint64_t ms, struct history_entry **ret)
+{
+	int order = h->count ? ident_compare(h->entries[h->count - 1].id, id) : -1;
+
+	if (order > 0 || (order < 0 && h->count == HISTORY_ENTRIES_MAX))
+		return -EINVAL;
+	*ret = order == 0 ? &h->entries[h->count - 1] : history_touch(h, id, ms);
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* seen <pid>:<start> <kind> <boottime_ms> <wait> */
+static int parse_seen(struct history *h, const struct fields *f)
+{
+	struct history_entry *e;
+	struct ident id;
+	uint64_t ms;
+	unsigned kind;
+	int r;
+
+	if (f->count != 5 || parse_ident(f->field[1], &id) || parse_kind(f->field[2], &kind) ||
+	    parse_ms(f->field[3], &ms))
+		return -EINVAL;
+	r = entry_of(h, id, ms, &e);
+	if (r)
+		return r;
+	if (seen_ms(e, kind) != UNKNOWN_U64)
+		return -EINVAL;
+	e->touched_ms = MAX(e->touched_ms, ms);
+	if (kind == SEEN_WAIT) {
+		e->wait_ms = ms;
+		e->looks = 1;
+		return parse_wait(f->field[4], e);
+	}
+	if (strcmp(f->field[4], NO_WAIT))
+		return -EINVAL;
+	if (kind == SEEN_IDLE)
+		e->idle_ms = ms;
+	else
+		e->fence_ms[kind] = ms;
+	return 0;
+}
+
+/* kill <boottime_ms> */
+static int parse_kill(struct history *h, const struct fields *f)
+{
+	uint64_t ms;
+
+	if (f->count != 2 || parse_ms(f->field[1], &ms))
+		return -EINVAL;
+	if (h->kill_count && h->kills[h->kill_count - 1] > ms)
+		return -EINVAL;
+	return history_kill(h, ms);
+}
+
+static int parse_line(struct history *h, const char *bytes, size_t len, const char *boot_id,
+		      bool is_first)
+{
+	char line[HISTORY_FILE_LINE_MAX];
+	struct fields f;
+
+	if (len >= sizeof(line) || memchr(bytes, '\0', len))
+		return -EINVAL;
+	memcpy(line, bytes, len);
+	line[len] = '\0';
+	if (is_first) {
+		if (strncmp(line, HEADER, strlen(HEADER)) || !boot_id[0])
+			return -EINVAL;
+		return strcmp(line + strlen(HEADER), boot_id) ? -EINVAL : 0;
+	}
+	if (split(line, &f))
+		return -EINVAL;
+	if (!strcmp(f.field[0], "seen"))
+		return parse_seen(h, &f);
+	return strcmp(f.field[0], "kill") ? -EINVAL : parse_kill(h, &f);
+}
+
+int history_file_parse(const char *bytes, size_t len, const char *boot_id, struct history *h)
+{
+	const char *end = bytes + len;
+	size_t lines = 0;
+	int r = 0;
+
+	while (!r && bytes < end) {
+		const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+
+		r = -EINVAL;
+		if (!newline || lines == HISTORY_ENTRIES_MAX)
+			break;
+		r = parse_line(h, bytes, (size_t)(newline - bytes), boot_id, lines++ == 0);
+		bytes = newline + 1;
+	}
+	if (!r && !lines)
+		r = -EINVAL;
+	if (r)
+		history_done(h);
+	return r;
+}
+
+/* ---- history to bytes ---- */
+
+static void format_seen(const struct history_entry *e, unsigned kind, struct buf *ret)
+{
+	buf_printf(ret, "seen %d:%" PRIu64 " %s %" PRIu64 " ", (int)e->id.pid, e->id.start,
+		   seen_name(kind), seen_ms(e, kind));
+	if (kind == SEEN_WAIT && !e->wchan[0])
+		buf_printf(ret, "%" PRId64 ":%" PRIx64 ":%" PRIx64 "\n", e->nr, e->sp, e->pc);
+	else if (kind == SEEN_WAIT)
+		buf_printf(ret, "@%s\n", e->wchan);
+	else
+		buf_str(ret, NO_WAIT "\n");
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Where the oldest lines are cut off: those before, and all but *spare of those at that time. */
+struct cut {
+	uint64_t at_ms;
+	size_t spare;
+};
+
+/* Finds the cut that leaves room lines. Returns 0; -ENOMEM. */
+static int find_cut(const struct history *h, size_t room, struct cut *ret)
+{
+	_cleanup_free_ uint64_t *times = NULL;
+	size_t count = 0, first;
+
+	*ret = (struct cut){ .at_ms = 0, .spare = SIZE_MAX };
+	if (h->count * (SEEN_COUNT - 1) <= room)
+		return 0;
+	times = calloc(h->count * (SEEN_COUNT - 1), sizeof(*times));
+	if (!times)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->count; i++)
+		for (unsigned kind = FENCE_NONE + 1; kind < SEEN_COUNT; kind++)
+			if (seen_ms(&h->entries[i], kind) != UNKNOWN_U64)
+				times[count++] = seen_ms(&h->entries[i], kind);
+	if (count <= room)
+		return 0;
+	qsort(times, count, sizeof(*times), compare_times);
+	if (!room) {
+		*ret = (struct cut){ .at_ms = UNKNOWN_U64, .spare = 0 };
+		return 0;
+	}
+	first = count - room;
+	ret->at_ms = times[first];
+	ret->spare = 0;
+	while (first < count && times[first] == ret->at_ms) {
+		ret->spare++;
+		first++;
+	}
+	return 0;
+}
+
+void history_file_format(const struct history *h, const char *boot_id, struct buf *ret)
+{
+	size_t kills = MIN(h->kill_count, (size_t)HISTORY_ENTRIES_MAX - 1);
+	struct cut cut;
+
+	if (find_cut(h, HISTORY_ENTRIES_MAX - 1 - kills, &cut)) {
+		ret->failed = true;
+		return;
+	}
+	buf_printf(ret, HEADER "%s\n", boot_id);
+	for (size_t i = 0; i < h->count; i++)
+		for (unsigned kind = FENCE_NONE + 1; kind < SEEN_COUNT; kind++) {
+			uint64_t ms = seen_ms(&h->entries[i], kind);
+
+			if (ms == UNKNOWN_U64 || ms < cut.at_ms)
+				continue;
+			if (ms == cut.at_ms && !cut.spare)
+				continue;
+			cut.spare -= ms == cut.at_ms;
+			format_seen(&h->entries[i], kind, ret);
+		}
+	for (size_t i = h->kill_count - kills; i < h->kill_count; i++)
+		buf_printf(ret, "kill %" PRIu64 "\n", h->kills[i]);
+}
+
+/* ---- the file ---- */
+
+/* Opens it if it is ours alone: this very owner and mode. */
+static int open_ours(const char *state_dir)
+{
+	_cleanup_close_ int dirfd = -1, fd = -1;
+	struct stat st;
+
+	dirfd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0 || fstat(dirfd, &st) || fs_distrust_dir(&st, geteuid()))
+		return -EPERM;
+	fd = openat(dirfd, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || fs_distrust(&st, geteuid()))
+		return -EPERM;
+	if (st.st_uid != geteuid() || (st.st_mode & 07777) != FILE_MODE)
+		return -EPERM;
+	return TAKE_FD(fd);
+}
+
+static bool speaks_of_the_future(const struct history *h, uint64_t now_ms)
+{
+	for (size_t i = 0; i < h->count; i++)
+		for (unsigned kind = FENCE_NONE + 1; kind < SEEN_COUNT; kind++) {
+			uint64_t ms = seen_ms(&h->entries[i], kind);
+
+			if (ms != UNKNOWN_U64 && ms > now_ms)
+				return true;
+		}
+	return h->kill_count && h->kills[h->kill_count - 1] > now_ms;
+}
+
+int history_file_load(const char *state_dir, const char *boot_id, uint64_t now_ms,
+		      struct history *h)
+{
+	_cleanup_free_ char *bytes = NULL;
+	_cleanup_close_ int fd = -1;
+	size_t len = 0;
+	int r;
+
+	fd = open_ours(state_dir);
+	if (fd < 0)
+		return 0;
+	r = fs_read_all(fd, (size_t)HISTORY_ENTRIES_MAX * HISTORY_FILE_LINE_MAX, &bytes, &len);
+	if (!r)
+		r = history_file_parse(bytes, len, boot_id, h);
+	if (!r && speaks_of_the_future(h, now_ms))
+		history_done(h);
+	return r == -ENOMEM ? r : 0;
+}
+
+int history_file_save(const char *state_dir, const char *boot_id, const struct history *h)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	char path[PATH_MAX];
+	int len;
+
+	history_file_format(h, boot_id, &text);
+	if (text.failed)
+		return -ENOMEM;
+	len = snprintf(path, sizeof(path), "%s/" FILE_NAME, state_dir);
+	if (len < 0 || len >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	return fs_replace(path, text.bytes, text.len, FILE_MODE);
+}
