@@ -13,12 +13,12 @@ trap 'rm -f "$there" "$listed"' EXIT
 (
 	cd "$top"
 	find src -name '*.[ch]'
-	find tests/unit -name 'test_*.c' 2>/dev/null | sed 's/\.c$//'
+	find tests/unit -name '*.[ch]' 2>/dev/null | sed '/\/test_/s/\.c$//'
 	find tests/fuzz -name 'fuzz_*.c' 2>/dev/null | sed 's/\.c$//'
 ) | sort >"$there"
 grep -Eo '(src|tests/unit|tests/fuzz)/[a-z_/]+(\.[ch])?' "$top/Makefile.am" |
-	grep -E '^(src/.*\.[ch]|tests/unit/test_[a-z_]+|tests/fuzz/fuzz_[a-z_]+)$' |
-	grep -Ev '^tests/fuzz/fuzz_$|^tests/unit/test_$' | sort -u >"$listed"
+	grep -E '^(src/.*\.[ch]|tests/unit/test_[a-z_]*[a-z]|tests/unit/[a-z_]+\.[ch]|tests/fuzz/fuzz_[a-z_]*[a-z])$' |
+	grep -Ev '^tests/unit/test_.*\.c$' | sort -u >"$listed"
 for file in $(comm -23 "$there" "$listed"); do
 	finding "$file is not in Makefile.am"
 done
