@@ -28,6 +28,7 @@ struct history_entry {
 	uint64_t pc;
 	char wchan[EVIDENCE_WCHAN_MAX]; /* instead, where the call cannot be read */
 	uint64_t wait_ms;               /* first look that showed it */
+	uint64_t still_ms;              /* first look since which its counters have not moved */
 	uint32_t looks;                 /* that showed it, the first included */
 	uint64_t idle_ms; /* of a daemon: since when it has had no worker; UNKNOWN_U64 */
 	/* Of this run only, not on disk: the look before. */
@@ -39,11 +40,9 @@ struct history_entry {
 	uid_t uid;
 	uint64_t pid_ns, net_ns;
 	uint32_t flags;
-	enum verdict_memory {
-		VERDICT_NEVER_SHOWN,
-		VERDICT_SHOWN
-	} shown;
-	enum action action; /* the verdict that was last reported */
+	bool unkillable; /* it outlived a SIGKILL */
+	bool shown;      /* its verdict was reported: */
+	enum action action;
 	enum reason reason;
 	struct ident daemon; /* whose child it was seen to be; pid 0: unknown */
 	struct ident host;

@@ -31,8 +31,9 @@ struct proc {
 	char state; /* R S D T t Z X I */
 	uint64_t rss_bytes;
 	char comm[PROC_COMM_MAX]; /* raw bytes: may hold ')', newlines, escape sequences */
-	char *argv;               /* owned; NUL-separated, ends in NUL; NULL: not read */
-	size_t argv_len;          /* bytes in argv, its last NUL included */
+	bool above;      /* set by correlate/: an ancestor of this program or of a worker */
+	char *argv;      /* owned; NUL-separated, ends in NUL; NULL: not read */
+	size_t argv_len; /* bytes in argv, its last NUL included */
 };
 
 /**

@@ -99,6 +99,7 @@ struct task_socket {
 	bool by_name; /* found by the daemon's listening port or path, not by its descriptors */
 	struct endpoint local;
 	struct endpoint remote;
+	uint64_t host_ino;  /* of the host's end; 0: unknown or nobody's */
 	enum tri host_held; /* does anybody hold the host's end? */
 	bool closing;       /* the worker's end is CLOSE_WAIT */
 	uint64_t

@@ -38,7 +38,8 @@ int json_event(const struct event *e, struct buf *ret) _must_check_;
 struct json_intent {
 	uint64_t wall_ms;
 	const char *boot_id;
-	const struct subject *subject;
+	const struct subject *subject; /* a worker, or a helper */
+	const struct subject *worker;  /* the helper's, or the subject itself: whose facts count */
 	const struct policy *policy;
 	bool kill_at_once; /* SIGKILL without SIGTERM */
 };

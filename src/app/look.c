@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/look.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/look_judge.h"
+#include "app/look_sockets.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/pin.h"
+#include "correlate/correlate.h"
+#include "correlate/tree.h"
+#include "model/grow.h"
+#include "observe/evidence.h"
+
+/* An argv that was read once per exec: the name changes with most execs, and what is young is read again. */
+struct argv_cache {
+	struct ident id;
+	char comm[PROC_COMM_MAX];
+	char *argv; /* owned */
+	size_t len;
+	bool used; /* by this look */
+};
+
+enum {
+	ARGV_SETTLED_MS = 60 * 1000
+};
+
+int look_open(const struct config *config, const pid_t *hosts, size_t host_count, struct look *ret)
+{
+	struct look l = { .config = config, .hosts = hosts, .host_count = host_count };
+	int err = self_read(&l.self);
+
+	if (err == 0)
+		err = processes_open(&l.processes);
+	if (err == 0)
+		err = cpu_clock_new(&l.clock);
+	if (err == 0)
+		err = markers_new(config->marker_dir, &l.markers);
+	if (err == 0 && sockets_open(&l.sockets) < 0)
+		l.sockets = NULL; /* /proc/<pid>/net shows less, and doctor says so */
+	if (err == 0) {
+		l.ledger = ledger_new(l.self.boot_id);
+		err = l.ledger ? 0 : -ENOMEM;
+	}
+	if (err < 0) {
+		look_close(&l);
+		return err;
+	}
+	*ret = l;
+	return 0;
+}
+
+static void forget_argvs(struct look *l)
+{
+	for (size_t i = 0; i < l->argv_count; i++)
+		free(l->argvs[i].argv);
+	free(l->argvs);
+	l->argvs = NULL;
+	l->argv_count = 0;
+}
+
+int look_reconfigure(struct look *l, const struct config *config)
+{
+	struct markers *markers;
+	struct ledger *ledger;
+	int err = markers_new(config->marker_dir, &markers);
+
+	if (err < 0)
+		return err;
+	ledger = ledger_new(l->self.boot_id);
+	if (!ledger) {
+		markers_free(markers);
+		return -ENOMEM;
+	}
+	markers_free(l->markers);
+	ledger_free(l->ledger);
+	l->markers = markers;
+	l->ledger = ledger;
+	l->config = config;
+	/* Changed classes give other members; changed thresholds begin with fresh windows. */
+	for (size_t i = 0; i < l->history.count; i++) {
+		l->history.entries[i].class_index = -1;
+		l->history.entries[i].daemon.pid = 0;
+		l->history.entries[i].looks = 0;
+		l->history.entries[i].wait_known = false;
+		for (size_t f = 0; f < FENCE_COUNT; f++)
+			l->history.entries[i].fence_ms[f] = UNKNOWN_U64;
+	}
+	return 0;
+}
+
+void look_close(struct look *l)
+{
+	forget_argvs(l);
+	look_runs_free(l);
+	history_done(&l->history);
+	ledger_free(l->ledger);
+	markers_free(l->markers);
+	cpu_clock_free(l->clock);
+	sockets_close(l->sockets);
+	processes_close(l->processes);
+	memset(l, 0, sizeof(*l));
+}
+
+static int compare_pins(const void *key, const void *member)
+{
+	return ident_compare(*(const struct ident *)key, ((const struct look_pin *)member)->id);
+}
+
+int look_pinned(const struct look *l, struct ident id)
+{
+	const struct look_pin *pin = NULL;
+
+	if (l->pin_count)
+		pin = bsearch(&id, l->pins, l->pin_count, sizeof(*l->pins), compare_pins);
+	return pin ? pin->dirfd : -1;
+}
+
+static struct argv_cache *cached(const struct look *l, const struct proc *p)
+{
+	for (size_t i = 0; i < l->argv_count; i++)
+		if (ident_equal(l->argvs[i].id, p->id))
+			return &l->argvs[i];
+	return NULL;
+}
+
+static bool is_settled(const struct proc *p, uint64_t boot_ms)
+{
+	return clock_ticks_to_ms(p->id.start) + ARGV_SETTLED_MS < boot_ms;
+}
+
+static int from_cache(struct argv_cache *c, struct proc *p)
+{
+	p->argv = malloc(c->len + 1);
+	if (!p->argv)
+		return -ENOMEM;
+	memcpy(p->argv, c->argv, c->len);
+	p->argv[c->len] = '\0';
+	p->argv_len = c->len;
+	c->used = true;
+	return 0;
+}
+
+static int to_cache(struct look *l, const struct proc *p)
+{
+	size_t room = l->argv_count; /* grown one by one: few processes are candidates */
+	struct argv_cache *c = grow(l->argvs, l->argv_count, &room, sizeof(*c), PROC_COUNT_MAX);
+
+	if (!c)
+		return -ENOMEM;
+	l->argvs = c;
+	c = &c[l->argv_count];
+	c->argv = malloc(p->argv_len + 1);
+	if (!c->argv)
+		return -ENOMEM;
+	memcpy(c->argv, p->argv, p->argv_len);
+	memcpy(c->comm, p->comm, sizeof(c->comm));
+	c->id = p->id;
+	c->len = p->argv_len;
+	c->used = true;
+	l->argv_count++;
+	return 0;
+}
+
+static void drop_unused(struct look *l)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->argv_count; i++) {
+		if (l->argvs[i].used) {
+			l->argvs[kept] = l->argvs[i];
+			l->argvs[kept++].used = false;
+		} else {
+			free(l->argvs[i].argv);
+		}
+	}
+	l->argv_count = kept;
+}
+
+static int read_argv(struct look *l, struct proc *p, uint64_t boot_ms)
+{
+	struct argv_cache *c = cached(l, p);
+	int err;
+
+	if (c && is_settled(p, boot_ms) && strcmp(c->comm, p->comm) == 0)
+		return from_cache(c, p);
+	err = processes_read_argv(p);
+	if (err < 0)
+		return err == -ENOMEM ? err : 0; /* gone or denied: it has no argv then */
+	return c || !is_settled(p, boot_ms) ? 0 : to_cache(l, p);
+}
+
+static int read_argvs(struct look *l, const struct tree_input *in, struct audit *a)
+{
+	for (size_t i = 0; i < a->snapshot.count; i++) {
+		struct proc *p = &a->snapshot.procs[i];
+
+		if (tree_wants_argv(a, in, p) && read_argv(l, p, a->boot_ms) < 0)
+			return -ENOMEM;
+	}
+	drop_unused(l);
+	return 0;
+}
+
+/* What earlier looks of this run saw as a living daemon's children. */
+static int remember(const struct history *h, struct tree_memory **ret, size_t *ret_count)
+{
+	_cleanup_free_ struct tree_memory *memory = NULL;
+	size_t count = 0, room = 0;
+
+	for (size_t i = 0; i < h->count; i++) {
+		const struct history_entry *e = &h->entries[i];
+		struct tree_memory *more;
+
+		if (!e->daemon.pid || e->class_index < 0)
+			continue;
+		more = grow(memory, count, &room, sizeof(*memory), HISTORY_ENTRIES_MAX);
+		if (!more)
+			return -ENOMEM;
+		memory = more;
+		memory[count++] = (struct tree_memory){ e->id, e->daemon, e->host, e->class_index };
+	}
+	*ret = TAKE_PTR(memory);
+	*ret_count = count;
+	return 0;
+}
+
+static unsigned wants(const struct look *l, enum role role)
+{
+	unsigned want = EVIDENCE_IDENTITY | EVIDENCE_SOCKETS;
+
+	if (role == ROLE_WORKER)
+		want |= EVIDENCE_WAITS;
+	if (l->config->protect.wants_cgroup)
+		want |= EVIDENCE_CGROUP;
+	return want;
+}
+
+static int look_at(struct look *l, struct ident id, unsigned want, struct evidence *ret)
+{
+	_cleanup_close_ int opened = -1;
+	int dirfd = look_pinned(l, id);
+
+	if (dirfd < 0) {
+		opened = pin_open(id.pid);
+		dirfd = opened;
+	}
+	if (dirfd < 0) {
+		*ret = (struct evidence){ .id = id };
+		ret->vanished = dirfd == -ESRCH || dirfd == -ENOENT;
+		return 0;
+	}
+	if (evidence_look(dirfd, id.pid, want, l->clock, ret) < 0)
+		return -ENOMEM;
+	/* The number was given to another process since the census. */
+	if (ret->seen && !ident_equal(ret->id, id))
+		ret->vanished = true;
+	return 0;
+}
+
+static int look_at_all(struct look *l, struct audit *a)
+{
+	cpu_clock_reset(l->clock);
+	for (size_t i = 0; i < a->daemon_count; i++)
+		if (look_at(l, a->daemons[i].id, wants(l, ROLE_DAEMON), &a->daemons[i].ev) < 0)
+			return -ENOMEM;
+	for (size_t i = 0; i < a->subject_count; i++) {
+		struct subject *s = &a->subjects[i];
+
+		if (look_at(l, s->id, wants(l, s->role), &s->ev) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int check_named(const struct look *l, const struct audit *a)
+{
+	for (size_t i = 0; i < l->host_count; i++)
+		if (!snapshot_find(&a->snapshot, l->hosts[i]))
+			return -ESRCH;
+	return 0;
+}
+
+/* The last word of the main class: org.apache.spark.deploy.SparkSubmit is SparkSubmit. */
+static void label_host(struct host *h, const struct proc *p)
+{
+	static const char *const with_value[] = { "-cp", "-classpath",    "--class-path",
+						  "-p",  "--module-path", "--add-modules" };
+	const char *at = proc_argv_next(p, NULL), *cut;
+	char separator = '.';
+
+	while (at && (at = proc_argv_next(p, at)) && at[0] == '-') {
+		if (strcmp(at, "-jar") == 0) {
+			at = proc_argv_next(p, at);
+			separator = '/';
+			break;
+		}
+		for (size_t i = 0; at && i < ARRAY_SIZE(with_value); i++)
+			if (strcmp(at, with_value[i]) == 0) {
+				at = proc_argv_next(p, at);
+				break;
+			}
+	}
+	if (!at)
+		return;
+	cut = strrchr(at, strchr(at, '/') ? '/' : separator);
+	(void)snprintf(h->label, sizeof(h->label), "%s", cut ? cut + 1 : at);
+}
+
+static int describe_hosts(struct look *l, struct audit *a)
+{
+	for (size_t i = 0; i < a->host_count; i++) {
+		struct host *h = &a->hosts[i];
+		struct proc *p = snapshot_find(&a->snapshot, h->id.pid);
+		uint64_t began_ms = clock_ticks_to_ms(h->id.start);
+
+		h->up_ms = a->boot_ms > began_ms ? a->boot_ms - began_ms : 0;
+		if (!p->argv && read_argv(l, p, a->boot_ms) < 0)
+			return -ENOMEM;
+		label_host(h, p);
+	}
+	return 0;
+}
+
+static bool is_readable(const struct evidence *e)
+{
+	return e->seen && e->exe.ino && e->fds_known == TRI_YES;
+}
+
+/* Another user's tree of which nothing can be read is counted, not judged. */
+static void hide_unreadable(struct look *l, struct audit *a)
+{
+	_cleanup_free_ pid_t *keep = calloc(a->host_count + 1, sizeof(*keep));
+	size_t kept = 0;
+
+	for (size_t i = 0; keep && i < a->host_count; i++) {
+		struct host *h = &a->hosts[i];
+		bool daemons = false;
+
+		for (size_t d = 0; d < a->daemon_count; d++)
+			if (a->daemons[d].host == (int)i) {
+				daemons = true;
+				h->unreadable |= !a->daemons[d].ev.vanished &&
+						 !is_readable(&a->daemons[d].ev);
+			}
+		h->unreadable &= daemons && h->uid != l->self.euid;
+		a->hidden_trees += h->unreadable;
+		if (!h->unreadable)
+			keep[kept++] = h->id.pid;
+	}
+	if (keep && kept < a->host_count)
+		tree_keep_hosts(a, keep, kept, true);
+}
+
+static bool is_listed(const struct audit *a, pid_t pid)
+{
+	for (size_t i = 0; i < a->host_count; i++)
+		if (a->hosts[i].id.pid == pid)
+			return true;
+	return false;
+}
+
+static int cut_to_named(struct look *l, struct audit *a)
+{
+	for (size_t i = 0; i < l->host_count; i++)
+		if (!is_listed(a, l->hosts[i]))
+			return -EACCES;
+	a->hidden_trees = 0;
+	tree_keep_hosts(a, l->hosts, l->host_count, false);
+	return 0;
+}
+
+static int build(struct look *l, struct tree_input *in, struct audit *a)
+{
+	int err = read_argvs(l, in, a);
+
+	if (err == 0)
+		err = tree_build(a, in);
+	if (err == 0)
+		err = look_at_all(l, a);
+	if (err == 0)
+		err = look_sockets(l, a);
+	if (err < 0)
+		return err;
+	correlate_mark_ancestors(a, l->self.pid);
+	hide_unreadable(l, a);
+	err = l->host_count ? cut_to_named(l, a) : look_logged_hosts(l, a);
+	return err < 0 ? err : describe_hosts(l, a);
+}
+
+static int fill(struct look *l, struct audit *a)
+{
+	_cleanup_free_ struct tree_memory *memory = NULL;
+	struct tree_input in = { .named_hosts = l->hosts, .named_count = l->host_count };
+	int err = processes_census(l->processes, &a->snapshot);
+
+	if (err == 0)
+		err = check_named(l, a);
+	if (err == 0)
+		err = remember(&l->history, &memory, &in.memory_count);
+	in.memory = memory;
+	if (err == 0)
+		err = look_markers(l, a);
+	if (err == 0)
+		err = build(l, &in, a);
+	if (err == 0)
+		err = look_judge(l, &in, a);
+	return err;
+}
+
+int look_take(struct look *l, struct audit *ret)
+{
+	struct audit a = {
+		.wall_ms = clock_wall_ms(),
+		.boot_ms = clock_boot_ms(),
+		.classes = l->config->classes,
+	};
+	int err;
+
+	(void)snprintf(a.boot_id, sizeof(a.boot_id), "%s", l->self.boot_id);
+	err = fill(l, &a);
+	if (err < 0) {
+		audit_done(&a);
+		return err;
+	}
+	*ret = a;
+	return 0;
+}
+
+static bool has_worker(const struct audit *a)
+{
+	for (size_t i = 0; i < a->subject_count; i++)
+		if (a->subjects[i].role == ROLE_WORKER)
+			return true;
+	return false;
+}
+
+int look_twice(struct look *l, uint64_t sample_ms, struct audit *ret)
+{
+	uint64_t began_ms;
+	int err = look_take(l, ret);
+
+	if (err < 0 || !sample_ms || !has_worker(ret))
+		return err;
+	began_ms = ret->boot_ms;
+	audit_done(ret);
+	clock_sleep_ms(sample_ms);
+	err = look_take(l, ret);
+	if (err == 0)
+		ret->sampled_ms = ret->boot_ms - began_ms;
+	return err;
+}

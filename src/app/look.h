@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One look: observe, correlate, decide. It gives an audit; nothing is signalled here.
+ */
+#ifndef REAPER_APP_LOOK_H
+#define REAPER_APP_LOOK_H
+
+#include "app/config.h"
+#include "correlate/history.h"
+#include "correlate/ledger.h"
+#include "model/audit.h"
+#include "observe/cpu_clock.h"
+#include "observe/markers.h"
+#include "observe/processes.h"
+#include "observe/self.h"
+#include "observe/sockets.h"
+
+/* A process that is pinned already: its evidence is read through that very directory. */
+struct look_pin {
+	struct ident id;
+	int dirfd; /* borrowed */
+};
+
+/* What is kept between looks. */
+struct look {
+	const struct config *config; /* borrowed; may be exchanged between looks */
+	const pid_t *hosts;          /* --host; borrowed */
+	size_t host_count;
+	struct self self;
+	struct processes *processes;
+	struct sockets *sockets; /* NULL: no netlink, tables by /proc only */
+	struct cpu_clock *clock;
+	struct markers *markers;
+	struct ledger *ledger;
+	struct markers_counts marker_counts;
+	struct history history;
+	struct argv_cache *argvs; /* owned array, sorted */
+	size_t argv_count;
+	struct host_runs *runs; /* owned array: when hosts were seen running */
+	size_t run_count;
+	const struct look_pin *pins; /* for the next look; borrowed; sorted by pid */
+	size_t pin_count;
+};
+
+/**
+ * Opens everything that looks need. The history is empty.
+ *
+ * @return 0; -ENOENT: no /proc; other negative errno. *ret is owned by the caller (look_close()).
+ */
+int look_open(const struct config *config, const pid_t *hosts, size_t host_count, struct look *ret)
+	_must_check_;
+
+/**
+ * Takes a look at everything and decides.
+ *
+ * @param ret	filled; the caller frees it with audit_done().
+ * @return 0; -ESRCH: a --host is not there; -EACCES: a --host may not be read; -ENOMEM, -EIO.
+ */
+int look_take(struct look *l, struct audit *ret) _must_check_;
+
+/**
+ * Takes one look, and where there is a worker waits and takes another, so that progress between them can
+ * be seen.
+ *
+ * @param sample_ms	0: one look only.
+ * @return as look_take().
+ */
+int look_twice(struct look *l, uint64_t sample_ms, struct audit *ret) _must_check_;
+
+/** @return the directory of a pinned process, borrowed; -1: it is not among l->pins. */
+int look_pinned(const struct look *l, struct ident id);
+
+/** Takes another configuration (reload): windows start afresh. @return 0; -ENOMEM: nothing changed. */
+int look_reconfigure(struct look *l, const struct config *config) _must_check_;
+
+/** Closes everything. */
+void look_close(struct look *l);
+
+#endif

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/look_judge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/pin.h"
+#include "correlate/correlate.h"
+#include "decide/decide.h"
+#include "decide/fence.h"
+#include "model/grow.h"
+#include "observe/evidence.h"
+
+enum {
+	CLOCK_STEP_MS = 2000, /* the wall clock drifts by less between two looks */
+	RUNS_MAX = 16384,     /* moments at which one host was seen running */
+	RUN_APART_MS = 1000,
+};
+
+/* When one host was seen to run: its CPU clock had advanced and it was not stopped. */
+struct host_runs {
+	struct ident id;
+	uint64_t cpu_ns;
+	uint64_t *wall_ms; /* owned; sorted */
+	size_t count;
+	size_t room;
+	bool seen; /* by this look */
+};
+
+static int take_record(void *arg, const struct marker_source *source, const struct marker *m)
+{
+	struct look *l = arg;
+	const struct ledger_source from = { source->log, source->owner, source->name };
+
+	return ledger_add(l->ledger, &from, m);
+}
+
+static void forget_log(void *arg, uint32_t log)
+{
+	struct look *l = arg;
+
+	ledger_forget(l->ledger, log);
+}
+
+static void notice_clock_step(struct look *l, uint64_t wall_ms)
+{
+	int64_t offset = (int64_t)(wall_ms - clock_boot_ms());
+	int64_t moved = offset - (int64_t)l->self.wall_minus_boot_ms;
+
+	if (moved < -CLOCK_STEP_MS || moved > CLOCK_STEP_MS)
+		ledger_clock_stepped(l->ledger, wall_ms);
+	l->self.wall_minus_boot_ms = (uint64_t)offset;
+}
+
+int look_markers(struct look *l, struct audit *a)
+{
+	int err;
+
+	notice_clock_step(l, a->wall_ms);
+	err = markers_read(l->markers, take_record, forget_log, l, &l->marker_counts);
+	if (err < 0)
+		return err;
+	ledger_set_whole(l->ledger, l->marker_counts.whole);
+	a->bad_records = l->marker_counts.bad;
+	(void)snprintf(a->bad_record, sizeof(a->bad_record), "%s", l->marker_counts.first_bad);
+	return 0;
+}
+
+int look_logged_hosts(struct look *l, struct audit *a)
+{
+	struct ledger_host h;
+
+	for (size_t i = 0; ledger_host_at(l->ledger, i, &h); i++) {
+		const struct proc *p = snapshot_find(&a->snapshot, h.id.pid);
+
+		if (p && h.pid_ns == l->self.pid_ns && ident_equal(p->id, h.id) &&
+		    tree_add_host(a, p) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void run_clear(struct host_runs *r)
+{
+	free(r->wall_ms);
+	*r = (struct host_runs){ 0 };
+}
+
+void look_runs_free(struct look *l)
+{
+	for (size_t i = 0; i < l->run_count; i++)
+		run_clear(&l->runs[i]);
+	free(l->runs);
+	l->runs = NULL;
+	l->run_count = 0;
+}
+
+static struct host_runs *find_runs(const struct look *l, struct ident id)
+{
+	for (size_t i = 0; i < l->run_count; i++)
+		if (ident_equal(l->runs[i].id, id))
+			return &l->runs[i];
+	return NULL;
+}
+
+static int add_run(struct host_runs *r, uint64_t wall_ms)
+{
+	uint64_t *more;
+
+	if (r->count && wall_ms < r->wall_ms[r->count - 1])
+		r->count = 0; /* the clock went back: no age counts across that */
+	if (r->count && wall_ms < r->wall_ms[r->count - 1] + RUN_APART_MS)
+		return 0;
+	if (r->count == RUNS_MAX)
+		memmove(r->wall_ms, r->wall_ms + 1, --r->count * sizeof(*r->wall_ms));
+	more = grow(r->wall_ms, r->count, &r->room, sizeof(*more), RUNS_MAX);
+	if (!more)
+		return -ENOMEM;
+	r->wall_ms = more;
+	more[r->count++] = wall_ms;
+	return 0;
+}
+
+static int watch_host(struct look *l, const struct audit *a, const struct host *h)
+{
+	const struct proc *p = snapshot_find(&a->snapshot, h->id.pid);
+	struct host_runs *r = find_runs(l, h->id);
+	uint64_t cpu_ns = cpu_clock_process_ns(h->id.pid);
+	bool ran;
+
+	if (!r) {
+		size_t room = l->run_count; /* one by one: a machine has few hosts */
+
+		r = grow(l->runs, l->run_count, &room, sizeof(*r), PROC_COUNT_MAX);
+		if (!r)
+			return -ENOMEM;
+		l->runs = r;
+		r = &r[l->run_count++];
+		r->id = h->id;
+		r->cpu_ns = cpu_ns;
+		r->seen = true;
+		return 0;
+	}
+	ran = cpu_ns != UNKNOWN_U64 && r->cpu_ns != UNKNOWN_U64 && cpu_ns > r->cpu_ns;
+	r->cpu_ns = cpu_ns;
+	r->seen = true;
+	if (p && (p->state == 'T' || p->state == 't'))
+		r->count = 0; /* a stopped host purges nothing: begin again */
+	return ran ? add_run(r, a->wall_ms) : 0;
+}
+
+static int watch_hosts(struct look *l, const struct audit *a)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->host_count; i++)
+		if (watch_host(l, a, &a->hosts[i]) < 0)
+			return -ENOMEM;
+	for (size_t i = 0; i < l->run_count; i++) {
+		if (l->runs[i].seen) {
+			l->runs[kept] = l->runs[i];
+			l->runs[kept++].seen = false;
+		} else {
+			run_clear(&l->runs[i]);
+		}
+	}
+	l->run_count = kept;
+	return 0;
+}
+
+/* A host's name as its own writers know it needs its namespace; little else is asked of it. */
+static int name_hosts(const struct look *l, const struct audit *a, struct ledger_name *ret)
+{
+	for (size_t i = 0; i < a->host_count; i++) {
+		_cleanup_close_ int dirfd = pin_open(a->hosts[i].id.pid);
+		_cleanup_(evidence_done) struct evidence e = { 0 };
+
+		ret[i] = (struct ledger_name){ .id = a->hosts[i].id, .our_pid_ns = l->self.pid_ns };
+		if (dirfd < 0)
+			continue;
+		if (evidence_look(dirfd, a->hosts[i].id.pid, EVIDENCE_IDENTITY, NULL, &e) < 0)
+			return -ENOMEM;
+		if (!e.seen || e.vanished || !ident_equal(e.id, a->hosts[i].id))
+			continue;
+		ret[i].ns_pid = e.ns_pid;
+		ret[i].pid_ns = e.pid_ns;
+	}
+	return 0;
+}
+
+static struct ledger_name name_of(const struct look *l, const struct evidence *e)
+{
+	return (struct ledger_name){
+		.id = e->id,
+		.our_pid_ns = l->self.pid_ns,
+		.ns_pid = e->ns_pid,
+		.pid_ns = e->pid_ns,
+	};
+}
+
+static void describe_logs(const struct look *l, struct audit *a, const struct ledger_name *names)
+{
+	for (size_t i = 0; i < a->host_count; i++) {
+		struct host *h = &a->hosts[i];
+		struct ledger_host log;
+
+		if (!ledger_host_find(l->ledger, &names[i], h->uid, &log))
+			continue;
+		(void)snprintf(h->log, sizeof(h->log), "%s", log.name);
+		h->log_age_ms = a->wall_ms > log.last_ms ? a->wall_ms - log.last_ms : 0;
+	}
+}
+
+static int ask_markers(struct look *l, const struct audit *a, const struct ledger_name *names,
+		       struct subject *s)
+{
+	const struct worker_class *c =
+		s->class_index >= 0 ? &a->classes.class[s->class_index] : NULL;
+	const struct host_runs *runs = s->host >= 0 ? find_runs(l, a->hosts[s->host].id) : NULL;
+	struct ledger_question q = {
+		.worker = name_of(l, &s->ev),
+		.uid = s->uid,
+		.class_name = c ? c->name : "",
+		.host_alive = s->host >= 0,
+		.lport = s->socket.remote.port,
+		.dport = s->socket.local.port,
+		.born_ms = a->wall_ms - MIN(s->ev.age_ms, a->wall_ms),
+		.last_byte_ms = UNKNOWN_U64,
+		.class_pool_timeout_ms = c ? c->pool_timeout_ms : UNKNOWN_U64,
+		.now_ms = a->wall_ms,
+		.host_runs = runs ? runs->wall_ms : NULL,
+		.host_run_count = runs ? runs->count : 0,
+	};
+
+	if (s->host >= 0)
+		q.host = names[s->host];
+	else if (s->host_id.pid)
+		q.host = (struct ledger_name){ .id = s->host_id, .our_pid_ns = l->self.pid_ns };
+	if (s->daemon >= 0)
+		q.daemon = name_of(l, &a->daemons[s->daemon].ev);
+	if (s->socket.silent_ms != UNKNOWN_U64)
+		q.last_byte_ms = a->wall_ms - MIN(s->socket.silent_ms, a->wall_ms);
+	return ledger_ask(l->ledger, &q, &s->marks);
+}
+
+static bool rule_names(const struct look *l, const struct audit *a, pid_t pid, const char *cgroup)
+{
+	struct proc *p = snapshot_find(&a->snapshot, pid);
+
+	if (!p)
+		return false;
+	if (l->config->protect.wants_args && !p->argv && processes_read_argv(p) < 0)
+		return true; /* what cannot be asked keeps */
+	return protect_match(&l->config->protect, p, cgroup) != NULL;
+}
+
+static bool host_is_protected(const struct look *l, const struct audit *a, int host)
+{
+	_cleanup_(evidence_done) struct evidence e = { 0 };
+	_cleanup_close_ int dirfd = -1;
+	pid_t pid;
+
+	if (host < 0)
+		return false;
+	pid = a->hosts[host].id.pid;
+	if (!l->config->protect.wants_cgroup)
+		return rule_names(l, a, pid, NULL);
+	dirfd = pin_open(pid);
+	if (dirfd < 0 || evidence_look(dirfd, pid, EVIDENCE_CGROUP, NULL, &e) < 0)
+		return true;
+	return rule_names(l, a, pid, e.cgroup);
+}
+
+static bool helper_protects(const struct look *l, const struct audit *a, size_t worker)
+{
+	for (size_t i = worker + 1; i < a->subject_count; i++) {
+		const struct subject *s = &a->subjects[i];
+
+		if (s->worker != (int)worker)
+			return false;
+		if (s->holds_task_socket && rule_names(l, a, s->id.pid, s->ev.cgroup))
+			return true;
+	}
+	return false;
+}
+
+static bool is_protected(const struct look *l, const struct audit *a, const struct subject *s)
+{
+	if (!l->config->protect.count)
+		return false;
+	if (rule_names(l, a, s->id.pid, s->ev.cgroup) || host_is_protected(l, a, s->host))
+		return true;
+	if (s->daemon >= 0 &&
+	    rule_names(l, a, a->daemons[s->daemon].id.pid, a->daemons[s->daemon].ev.cgroup))
+		return true;
+	return helper_protects(l, a, (size_t)(s - a->subjects));
+}
+
+/* What a kill would really free; only of the few that are due, since it takes the target's mmap_lock. */
+static void measure_due(struct audit *a)
+{
+	for (size_t i = 0; i < a->subject_count; i++) {
+		struct subject *s = &a->subjects[i];
+		_cleanup_(evidence_done) struct evidence e = { 0 };
+		_cleanup_close_ int dirfd = -1;
+
+		s->ev.pss_bytes = UNKNOWN_U64;
+		if (s->verdict.action != ACTION_REAP)
+			continue;
+		dirfd = pin_open(s->id.pid);
+		if (dirfd >= 0 && evidence_look(dirfd, s->id.pid, EVIDENCE_PSS, NULL, &e) == 0 &&
+		    e.seen && ident_equal(e.id, s->id))
+			s->ev.pss_bytes = e.pss_bytes;
+	}
+}
+
+static int judge_worker(struct look *l, const struct tree_input *in, const struct audit *a,
+			struct subject *s)
+{
+	const struct policy *policy = &l->config->policy;
+	struct correlate_input c = {
+		.policy = policy,
+		.audit = a,
+		.tree = in,
+		.before = history_find(&l->history, s->id),
+		.self = l->self.pid,
+		.is_protected = is_protected(l, a, s),
+	};
+	bool holds[FENCE_COUNT];
+	struct history_entry *e;
+
+	correlate_facts(&c, s);
+	s->verdict = decide(policy, &s->facts);
+	for (enum fence f = FENCE_NONE; f < FENCE_COUNT; f++)
+		holds[f] = fence_holds(f, policy, &s->facts) == TRI_YES;
+	e = history_touch(&l->history, s->id, a->boot_ms);
+	if (!e)
+		return -ENOMEM;
+	correlate_remember(s, holds, a->boot_ms, e);
+	if (e->unkillable && s->verdict.action == ACTION_REAP) {
+		s->verdict.action = ACTION_SUSPECT;
+		s->verdict.reason = REASON_UNKILLABLE;
+	}
+	return 0;
+}
+
+/* A helper goes with its worker, or stays with it. */
+static void judge_helper(const struct look *l, const struct audit *a, struct subject *s)
+{
+	const struct subject *w = &a->subjects[s->worker];
+
+	s->verdict = (struct verdict){
+		.action = ACTION_KEEP,
+		.reason = REASON_IDLE,
+		.fence_age_ms = UNKNOWN_U64,
+		.due_in_ms = UNKNOWN_U64,
+	};
+	if (w->verdict.action == ACTION_REAP &&
+	    (l->config->policy.helpers || s->holds_task_socket)) {
+		s->verdict.action = ACTION_REAP;
+		s->verdict.reason = w->verdict.reason;
+	}
+}
+
+static int judge_daemon(struct look *l, const struct audit *a, struct daemon *d)
+{
+	struct history_entry *e = history_touch(&l->history, d->id, a->boot_ms);
+
+	if (!e)
+		return -ENOMEM;
+	if (d->workers)
+		e->idle_ms = UNKNOWN_U64;
+	else if (e->idle_ms == UNKNOWN_U64)
+		e->idle_ms = a->boot_ms;
+	if (!d->workers)
+		d->idle_ms = a->boot_ms - e->idle_ms;
+	d->verdict = decide_daemon(&l->config->policy, d->workers, d->idle_ms);
+	return 0;
+}
+
+static int judge_subjects(struct look *l, const struct tree_input *in, struct audit *a,
+			  const struct ledger_name *names)
+{
+	for (size_t i = 0; i < a->subject_count; i++) {
+		struct subject *s = &a->subjects[i];
+
+		if (s->role == ROLE_LOST_HELPER) {
+			s->verdict = decide_lost_helper();
+		} else if (s->role == ROLE_HELPER) {
+			judge_helper(l, a, s);
+		} else if (ask_markers(l, a, names, s) < 0 || judge_worker(l, in, a, s) < 0) {
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+int look_judge(struct look *l, const struct tree_input *in, struct audit *a)
+{
+	_cleanup_free_ struct ledger_name *names = calloc(a->host_count + 1, sizeof(*names));
+
+	if (!names || watch_hosts(l, a) < 0 || name_hosts(l, a, names) < 0)
+		return -ENOMEM;
+	describe_logs(l, a, names);
+	for (size_t i = 0; i < a->daemon_count; i++)
+		if (judge_daemon(l, a, &a->daemons[i]) < 0)
+			return -ENOMEM;
+	if (judge_subjects(l, in, a, names) < 0)
+		return -ENOMEM;
+	history_prune(&l->history, a->boot_ms);
+	measure_due(a);
+	return 0;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/reap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "app/reap_helpers.h"
+#include "base/clock.h"
+#include "base/pin.h"
+#include "correlate/correlate.h"
+#include "model/grow.h"
+#include "report/json.h"
+
+enum {
+	PAUSE_LEAST_MS = 50,
+	PAUSE_SPAN_MS = 200,
+};
+
+struct victim *reap_add(struct reap *r, struct ident id, enum role role)
+{
+	struct victim *v = grow(r->victims, r->count, &r->room, sizeof(*v), AUDIT_SUBJECTS_MAX);
+	int err;
+
+	if (!v) {
+		r->error = r->error ? r->error : -ENOMEM;
+		return NULL;
+	}
+	r->victims = v;
+	v = &v[r->count];
+	err = act_pin(id, role, v);
+	if (err < 0) {
+		struct action_record gone = {
+			.id = id,
+			.role = role,
+			.freed_bytes = UNKNOWN_U64,
+			.outcome = err == -ESRCH ? OUTCOME_VANISHED : OUTCOME_REFUSED,
+		};
+
+		(void)snprintf(gone.why, sizeof(gone.why), "cannot be pinned: %s", strerror(-err));
+		if (role == ROLE_WORKER)
+			r->sink(r->arg, &gone);
+		return NULL;
+	}
+	r->count++;
+	return v;
+}
+
+static void close_and_tell(struct reap *r, struct victim *v, enum outcome outcome, const char *why)
+{
+	act_close(v, outcome, why);
+	r->sink(r->arg, &v->record);
+}
+
+static void pin_planned(struct reap *r, const struct audit *first, const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		size_t worker = plan->items[i];
+		size_t at = r->count;
+
+		if (!reap_add(r, first->subjects[worker].id, ROLE_WORKER))
+			continue;
+		r->victims[at].worker = at;
+		reap_pin_helpers(r, first, worker, at);
+	}
+}
+
+static void tell_held(struct reap *r, const struct audit *first, const struct plan *plan)
+{
+	for (size_t i = plan->count; i < plan->count + plan->held; i++) {
+		struct action_record held = {
+			.id = first->subjects[plan->items[i]].id,
+			.role = ROLE_WORKER,
+			.outcome = OUTCOME_HELD,
+			.freed_bytes = UNKNOWN_U64,
+			.why = "max_kills_per_sweep or max_kills_per_hour is reached",
+		};
+
+		r->sink(r->arg, &held);
+	}
+}
+
+/* So short that nothing is lost, so uneven that nothing periodic hides from it. */
+static void pause_a_little(void)
+{
+	uint8_t dice = 0;
+
+	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice))
+		dice = (uint8_t)clock_boot_ms();
+	clock_sleep_ms(PAUSE_LEAST_MS + (uint64_t)dice * PAUSE_SPAN_MS / UINT8_MAX);
+}
+
+static int compare_pins(const void *a, const void *b)
+{
+	const struct look_pin *p = a, *q = b;
+
+	return ident_compare(p->id, q->id);
+}
+
+static int look_again(struct reap *r)
+{
+	_cleanup_free_ struct look_pin *pins = calloc(r->count, sizeof(*pins));
+	int err;
+
+	if (!pins)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->count; i++)
+		pins[i] = (struct look_pin){ r->victims[i].id, r->victims[i].dirfd };
+	qsort(pins, r->count, sizeof(*pins), compare_pins);
+	r->look->pins = pins;
+	r->look->pin_count = r->count;
+	err = look_take(r->look, &r->second);
+	r->look->pins = NULL;
+	r->look->pin_count = 0;
+	r->second_taken = err == 0;
+	return err;
+}
+
+/* The second look must give the same verdict from the same evidence, through the pinned directory. */
+static void spare_changed(struct reap *r, const struct audit *first, struct victim *v)
+{
+	const struct subject *was = audit_find(first, v->id.pid);
+	const struct subject *is = audit_find(&r->second, v->id.pid);
+	char why[AUDIT_TEXT_MAX];
+	const char *differs;
+
+	if (!is || is->ev.vanished || !pin_alive(v->dirfd)) {
+		close_and_tell(r, v, OUTCOME_VANISHED, "it was gone before a signal");
+		return;
+	}
+	if (is->verdict.action != ACTION_REAP) {
+		(void)snprintf(why, sizeof(why), "the second look says %s %s",
+			       action_name(is->verdict.action), reason_name(is->verdict.reason));
+		close_and_tell(r, v, OUTCOME_SPARED, why);
+		return;
+	}
+	differs = correlate_difference(was, is);
+	if (differs)
+		close_and_tell(r, v, OUTCOME_SPARED, differs);
+}
+
+static void prepare(struct reap *r, struct victim *v)
+{
+	const struct subject *s = audit_find(&r->second, v->id.pid);
+
+	if (!s)
+		return;
+	v->kill_at_once = v->role == ROLE_WORKER ? !s->facts.term_default : false;
+	v->anon_bytes = s->ev.pss_bytes != UNKNOWN_U64 ? s->ev.pss_bytes : s->ev.anon_bytes;
+}
+
+static int add_intent(const struct reap *r, const struct victim *v, struct buf *lines)
+{
+	const struct subject *s = audit_find(&r->second, v->id.pid);
+	struct json_intent intent = {
+		.wall_ms = clock_wall_ms(),
+		.boot_id = r->look->self.boot_id,
+		.subject = s,
+		.worker = audit_find(&r->second, r->victims[v->worker].id.pid),
+		.policy = &r->config->policy,
+		.kill_at_once = v->kill_at_once,
+	};
+
+	return s ? json_intent(&intent, lines) : -ESRCH;
+}
+
+static int write_intents(struct reap *r)
+{
+	_cleanup_(buf_done) struct buf lines = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < r->count && err == 0; i++) {
+		prepare(r, &r->victims[i]);
+		if (r->victims[i].stage == ACT_PINNED)
+			err = add_intent(r, &r->victims[i], &lines);
+	}
+	if (err == 0 && lines.failed)
+		err = -ENOMEM;
+	if (err == 0 && lines.len)
+		err = audit_log_append(r->log, &lines, true);
+	return err;
+}
+
+static void hold_all(struct reap *r, const char *why)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->victims[i].stage == ACT_PINNED)
+			close_and_tell(r, &r->victims[i], OUTCOME_HELD, why);
+}
+
+int reap_begin(struct reap *r, const struct audit *first, const struct plan *plan)
+{
+	int err;
+
+	tell_held(r, first, plan);
+	pin_planned(r, first, plan);
+	r->settled = !r->count;
+	if (!r->count)
+		return 0;
+	pause_a_little();
+	err = look_again(r);
+	if (err == 0) {
+		for (size_t i = 0; i < r->count; i++)
+			if (r->victims[i].role == ROLE_WORKER)
+				spare_changed(r, first, &r->victims[i]);
+		reap_spare_helpers(r, 0);
+		err = write_intents(r);
+	}
+	if (err < 0) {
+		hold_all(r, r->second_taken ? "the audit log cannot be written"
+					    : "the second look failed");
+		r->settled = true;
+		return err;
+	}
+	for (size_t i = 0; i < r->count; i++)
+		if (r->victims[i].role == ROLE_WORKER && r->victims[i].stage == ACT_PINNED &&
+		    history_kill(&r->look->history, clock_boot_ms()) < 0)
+			r->error = -ENOMEM;
+	(void)reap_step(r, clock_boot_ms());
+	return 0;
+}
+
+static bool is_over(const struct victim *v)
+{
+	return v->stage == ACT_DONE || v->stage == ACT_UNKILLABLE;
+}
+
+/* A helper is ended after its worker: a pool would fork a new one in its place. */
+static bool may_step(const struct reap *r, const struct victim *v)
+{
+	return v->role == ROLE_WORKER || is_over(&r->victims[v->worker]);
+}
+
+static void note_unkillable(struct reap *r, const struct victim *v)
+{
+	struct history_entry *e = history_find(&r->look->history, v->id);
+
+	if (e && v->stage == ACT_UNKILLABLE)
+		e->unkillable = true;
+}
+
+static bool step_all(struct reap *r, uint64_t now_ms)
+{
+	const struct act_graces graces = { r->config->term_grace_ms, r->config->kill_grace_ms };
+	bool alive = false;
+
+	for (size_t i = 0; i < r->count; i++) {
+		struct victim *v = &r->victims[i];
+		bool was_over = is_over(v);
+
+		if (v->stage == ACT_DONE)
+			continue;
+		if (may_step(r, v) && act_step(v, &graces, now_ms)) {
+			note_unkillable(r, v);
+			if (!was_over || v->stage == ACT_DONE)
+				r->sink(r->arg, &v->record);
+		}
+		alive |= !is_over(v);
+	}
+	return alive;
+}
+
+bool reap_step(struct reap *r, uint64_t now_ms)
+{
+	bool alive = step_all(r, now_ms);
+
+	/* What was forked while the signals were on their way goes too. */
+	while (alive && !r->settled && r->rounds++ < REAP_ROUNDS_MAX) {
+		int added = reap_find_new_helpers(r);
+
+		if (added < 0)
+			r->error = added;
+		if (added <= 0)
+			r->settled = true;
+		alive = step_all(r, now_ms);
+	}
+	return alive;
+}
+
+uint64_t reap_deadline_ms(const struct reap *r)
+{
+	uint64_t deadline = UNKNOWN_U64;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (r->victims[i].stage != ACT_DONE && r->victims[i].stage != ACT_PINNED)
+			deadline = MIN(deadline, r->victims[i].deadline_ms);
+	return deadline;
+}
+
+void reap_stop(struct reap *r, const char *why)
+{
+	(void)step_all(r, 0); /* what has ended meanwhile; no deadline is reached at 0 */
+	for (size_t i = 0; i < r->count; i++)
+		if (!is_over(&r->victims[i]))
+			close_and_tell(r, &r->victims[i], OUTCOME_HELD, why);
+}
+
+void reap_done(struct reap *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		act_release(&r->victims[i]);
+	free(r->victims);
+	if (r->second_taken)
+		audit_done(&r->second);
+	r->victims = NULL;
+	r->count = 0;
+	r->room = 0;
+	r->second_taken = false;
+	r->rounds = 0;
+	r->settled = false;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/reap_helpers.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/pin.h"
+#include "correlate/tree.h"
+#include "observe/evidence.h"
+#include "report/json.h"
+
+static bool is_wanted(const struct reap *r, const struct subject *helper)
+{
+	return r->config->policy.helpers || helper->holds_task_socket;
+}
+
+void reap_pin_helpers(struct reap *r, const struct audit *first, size_t worker, size_t at)
+{
+	for (size_t i = worker + 1, pinned = 0;
+	     i < first->subject_count && pinned < REAP_HELPERS_MAX; i++) {
+		const struct subject *s = &first->subjects[i];
+		struct victim *v;
+
+		if (s->worker != (int)worker)
+			return;
+		if (!is_wanted(r, s))
+			continue;
+		v = reap_add(r, s->id, ROLE_HELPER);
+		if (!v)
+			continue;
+		v->worker = at;
+		pinned++;
+	}
+}
+
+static bool same_uids(const struct evidence *helper, const struct evidence *worker)
+{
+	return helper->ids_known && worker->ids_known &&
+	       memcmp(helper->uids, worker->uids, sizeof(helper->uids)) == 0;
+}
+
+static bool is_listed(const struct audit *a, pid_t pid)
+{
+	for (size_t i = 0; i < a->daemon_count; i++)
+		if (a->daemons[i].id.pid == pid)
+			return true;
+	for (size_t i = 0; i < a->host_count; i++)
+		if (a->hosts[i].id.pid == pid)
+			return true;
+	return false;
+}
+
+static bool is_protected(const struct reap *r, struct proc *p, const char *cgroup)
+{
+	if (!r->config->protect.count)
+		return false;
+	if (r->config->protect.wants_args && !p->argv && processes_read_argv(p) < 0)
+		return true; /* what cannot be asked keeps */
+	return protect_match(&r->config->protect, p, cgroup) != NULL;
+}
+
+/* uid, pid namespace, protect, traced; never a host, a daemon, or an ancestor of another worker. Not its
+ * age and not whether it is idle: it goes with its worker. */
+static const char *objection(const struct reap *r, struct proc *p, const struct evidence *e,
+			     const struct evidence *worker)
+{
+	if (!p || e->vanished)
+		return "it was gone before a signal";
+	if (!same_uids(e, worker))
+		return "it is another user's";
+	if (!e->pid_ns || e->pid_ns != worker->pid_ns || e->ns_pid == 1)
+		return "it lives in another pid namespace";
+	if (e->tracer || e->dumping == TRI_YES)
+		return "it is traced";
+	if (p->above)
+		return "a worker lives below it";
+	if (is_listed(&r->second, p->id.pid))
+		return "it is a host or a daemon";
+	if (is_protected(r, p, e->cgroup))
+		return "a [protect] rule names it";
+	return NULL;
+}
+
+void reap_spare_helpers(struct reap *r, size_t from)
+{
+	for (size_t i = from; i < r->count; i++) {
+		struct victim *v = &r->victims[i];
+		const struct subject *s = audit_find(&r->second, v->id.pid);
+		const struct subject *w = audit_find(&r->second, r->victims[v->worker].id.pid);
+		const char *why = NULL;
+
+		if (v->role != ROLE_HELPER || v->stage == ACT_DONE)
+			continue;
+		if (!s || !w || s->role != ROLE_HELPER || !ident_equal(s->id, v->id))
+			why = "it is no helper any more";
+		else if (r->victims[v->worker].stage == ACT_DONE)
+			why = "its worker is not ended";
+		else
+			why = objection(r, snapshot_find(&r->second.snapshot, s->id.pid), &s->ev,
+					&w->ev);
+		if (why)
+			act_close(v, OUTCOME_SPARED, why);
+	}
+}
+
+static bool is_victim(const struct reap *r, struct ident id)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (ident_equal(r->victims[i].id, id))
+			return true;
+	return false;
+}
+
+/* The worker to which a process below a living victim belongs. */
+static const struct victim *victim_above(const struct reap *r, const struct snapshot *s, pid_t pid)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->victims[i].stage != ACT_DONE &&
+		    tree_is_ancestor(s, r->victims[i].id.pid, pid) &&
+		    pin_alive(r->victims[i].dirfd))
+			return &r->victims[r->victims[i].worker];
+	return NULL;
+}
+
+static int write_intent(const struct reap *r, const struct subject *s, const struct subject *worker,
+			struct buf *lines)
+{
+	const struct json_intent intent = {
+		.wall_ms = clock_wall_ms(),
+		.boot_id = r->look->self.boot_id,
+		.subject = s,
+		.worker = worker,
+		.policy = &r->config->policy,
+	};
+
+	return json_intent(&intent, lines);
+}
+
+/* @return 1: added; 0: let alone; negative errno. */
+static int add_helper(struct reap *r, struct proc *p, size_t at, struct buf *lines)
+{
+	const struct subject *worker = audit_find(&r->second, r->victims[at].id.pid);
+	unsigned want = r->config->protect.wants_cgroup ? EVIDENCE_CGROUP : 0;
+	struct subject s = { .id = p->id, .role = ROLE_HELPER, .ppid = p->ppid };
+	_cleanup_(evidence_done) struct evidence e = { 0 };
+	struct victim *v;
+
+	if (!worker || r->count >= AUDIT_SUBJECTS_MAX)
+		return 0;
+	v = reap_add(r, p->id, ROLE_HELPER);
+	if (!v)
+		return 0;
+	v->worker = at;
+	if (evidence_look(v->dirfd, p->id.pid, want, NULL, &e) < 0)
+		return -ENOMEM;
+	if (!ident_equal(e.id, p->id) || objection(r, p, &e, &worker->ev)) {
+		act_close(v, OUTCOME_SPARED, "a guard objects");
+		return 0;
+	}
+	v->anon_bytes = e.anon_bytes;
+	s.ev = e;
+	s.verdict = worker->verdict;
+	return write_intent(r, &s, worker, lines) < 0 ? -ENOMEM : 1;
+}
+
+static int add_new(struct reap *r, struct snapshot *s, struct buf *lines)
+{
+	int added = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct proc *p = &s->procs[i];
+		const struct victim *above;
+		int one;
+
+		if (is_victim(r, p->id) || p->state == 'Z')
+			continue;
+		above = victim_above(r, s, p->id.pid);
+		if (!above || !r->config->policy.helpers)
+			continue;
+		one = add_helper(r, p, (size_t)(above - r->victims), lines);
+		if (one < 0)
+			return one;
+		added += one;
+	}
+	return added;
+}
+
+int reap_find_new_helpers(struct reap *r)
+{
+	_cleanup_(snapshot_done) struct snapshot s = { 0 };
+	_cleanup_(buf_done) struct buf lines = { 0 };
+	size_t before = r->count;
+	int err = processes_census(r->look->processes, &s);
+
+	if (err == 0)
+		err = add_new(r, &s, &lines);
+	if (err >= 0 && lines.failed)
+		err = -ENOMEM;
+	if (err > 0) {
+		int written = audit_log_append(r->log, &lines, true);
+
+		err = written < 0 ? written : err;
+	}
+	if (err < 0)
+		for (size_t i = before; i < r->count; i++)
+			act_close(&r->victims[i], OUTCOME_HELD, "its intent could not be written");
+	return err;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The helpers of a worker that is ended: pinned before it is signalled, guarded, listed again until
+ * nothing new appears. The inside of app/reap.c.
+ */
+#ifndef REAPER_APP_REAP_HELPERS_H
+#define REAPER_APP_REAP_HELPERS_H
+
+#include "app/reap.h"
+
+/**
+ * Pins a process and adds it to the victims; a failure is told to the sink (of workers).
+ *
+ * @return the victim, valid until the next call, or NULL.
+ */
+struct victim *reap_add(struct reap *r, struct ident id, enum role role);
+
+/** Pins the helpers of first->subjects[worker], at most REAP_HELPERS_MAX, behind victims[at]. */
+void reap_pin_helpers(struct reap *r, const struct audit *first, size_t worker, size_t at);
+
+/** Closes every helper from that place on which is not to be ended: its worker is spared, or a guard objects. */
+void reap_spare_helpers(struct reap *r, size_t from);
+
+/**
+ * Lists the processes again, and pins what is below a victim, new and unguarded, with its intent written.
+ *
+ * @return how many were added; negative errno: none was.
+ */
+int reap_find_new_helpers(struct reap *r) _must_check_;
+
+#endif

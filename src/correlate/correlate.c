@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "correlate/correlate.h"
+
+#include <string.h>
+
+#include "correlate/task_socket.h"
+#include "correlate/wait.h"
+
+enum {
+	SIGNAL_TERM = 15,
+	LOOKS_OF_A_LOOP = 3, /* that must show one same wait before it counts as one */
+	DEPTH_MAX = 256,     /* a chain of parents in one census may hold a loop */
+	MS_NS = 1000000,
+	PPM = 1000000,
+};
+
+static void mark_above(const struct audit *a, pid_t pid)
+{
+	const struct proc *p = snapshot_find(&a->snapshot, pid);
+
+	while (p) {
+		struct proc *parent = snapshot_find(&a->snapshot, p->ppid);
+
+		if (!parent || parent->above)
+			return;
+		parent->above = true;
+		p = parent;
+	}
+}
+
+void correlate_mark_ancestors(struct audit *a, pid_t self)
+{
+	mark_above(a, self);
+	for (size_t i = 0; i < a->subject_count; i++)
+		if (a->subjects[i].role == ROLE_WORKER)
+			mark_above(a, a->subjects[i].id.pid);
+}
+
+static bool is_a_host_or_daemon(const struct audit *a, pid_t pid)
+{
+	for (size_t i = 0; i < a->host_count; i++)
+		if (a->hosts[i].id.pid == pid)
+			return true;
+	for (size_t i = 0; i < a->daemon_count; i++)
+		if (a->daemons[i].id.pid == pid)
+			return true;
+	return false;
+}
+
+static bool is_ancestor(const struct audit *a, const struct subject *s)
+{
+	const struct proc *p = snapshot_find(&a->snapshot, s->id.pid);
+
+	if (s->id.pid == 1 || (p && (p->above || (p->flags & PROC_KTHREAD))))
+		return true;
+	return is_a_host_or_daemon(a, s->id.pid);
+}
+
+enum tri correlate_host_gone(const struct audit *a, const struct tree_input *in,
+			     const struct subject *s)
+{
+	const struct proc *p = snapshot_find(&a->snapshot, s->id.pid);
+
+	for (int depth = 0; p && depth < DEPTH_MAX; depth++) {
+		if (p->id.pid == 1)
+			return tri_of(!tree_is_host(a, in, p, s->class_index));
+		if (depth && tree_is_host(a, in, p, s->class_index))
+			return TRI_NO;
+		p = snapshot_find(&a->snapshot, p->ppid);
+	}
+	return TRI_UNKNOWN;
+}
+
+static const struct daemon *daemon_of(const struct audit *a, const struct subject *s)
+{
+	return s->daemon >= 0 ? &a->daemons[s->daemon] : NULL;
+}
+
+static bool file_equal(struct file_id a, struct file_id b)
+{
+	return a.dev == b.dev && a.ino == b.ino;
+}
+
+/* A worker runs what its daemon runs, and stays what it was at the last look. */
+static bool has_changed(const struct evidence *e, const struct daemon *d,
+			const struct history_entry *before)
+{
+	if (!(e->flags & PROC_FORKNOEXEC))
+		return true;
+	if (d && (!file_equal(e->exe, d->ev.exe) || e->net_ns != d->ev.net_ns))
+		return true;
+	if (!before || !before->before_known)
+		return false;
+	return !file_equal(e->exe, before->exe) || e->uids[1] != before->uid ||
+	       e->pid_ns != before->pid_ns || e->net_ns != before->net_ns;
+}
+
+static bool has_foreign_uid(const struct evidence *e, const struct daemon *d)
+{
+	uid_t uid = d ? d->ev.uids[1] : e->uids[1];
+
+	for (size_t i = 0; i < 4; i++)
+		if (e->uids[i] != uid)
+			return true;
+	return d && d->ev.uids[0] != uid;
+}
+
+static bool has_identity(const struct evidence *e)
+{
+	return e->seen && e->ids_known && e->exe.ino && e->pid_ns && e->net_ns && e->ns_pid;
+}
+
+/* What a kill needs and what was denied or torn. The wait of a thread that runs is not missing. */
+static bool is_unreadable(const struct evidence *e, const struct daemon *d)
+{
+	if (!has_identity(e) || (d && !has_identity(&d->ev)))
+		return true;
+	if (e->fds_known != TRI_YES || !e->signals_known || e->asleep == TRI_UNKNOWN)
+		return true;
+	return e->asleep == TRI_YES && !e->main.known && !e->main.wchan[0];
+}
+
+static void add_guards(const struct correlate_input *in, const struct subject *s, struct facts *f)
+{
+	const struct evidence *e = &s->ev;
+	const struct daemon *d = daemon_of(in->audit, s);
+
+	f->vanished = e->vanished;
+	f->is_self = s->id.pid == in->self;
+	f->is_ancestor = is_ancestor(in->audit, s);
+	f->is_protected = in->is_protected;
+	f->unreadable = is_unreadable(e, d);
+	f->foreign_uid = e->ids_known && (!d || d->ev.ids_known) && has_foreign_uid(e, d);
+	f->other_pidns =
+		e->ns_pid == 1 || (d && d->ev.pid_ns && e->pid_ns && d->ev.pid_ns != e->pid_ns);
+	f->changed =
+		has_identity(e) && (!d || has_identity(&d->ev)) && has_changed(e, d, in->before);
+	f->traced = e->tracer;
+	f->dumping = e->dumping == TRI_YES;
+	f->stopped = e->stopped;
+	f->uninterruptible = e->uninterruptible;
+}
+
+static bool same_wait(const struct evidence *e, const struct history_entry *b)
+{
+	return b->wait_known && wait_same(&e->main, !b->wchan[0], b->nr, b->sp, b->pc, b->wchan);
+}
+
+static bool moved(uint64_t now, uint64_t before)
+{
+	return now != before || now == UNKNOWN_U64;
+}
+
+/* No byte can have come since: the connection says so, or nobody is left to send one. */
+static bool silent_since(const struct subject *s, uint64_t since_ms)
+{
+	if (s->socket.host_held == TRI_NO)
+		return true;
+	return s->socket.silent_ms != UNKNOWN_U64 &&
+	       s->socket.silent_ms >= s->ev.taken_ms - since_ms;
+}
+
+static bool main_moved(const struct evidence *e, const struct history_entry *b)
+{
+	return moved(e->main_cpu_ns, b->main_cpu_ns) || moved(e->main_switches, b->main_switches);
+}
+
+static bool bytes_moved(const struct subject *s, const struct history_entry *b)
+{
+	if (s->socket.silent_ms != UNKNOWN_U64)
+		return s->socket.host_held != TRI_NO && !silent_since(s, b->before_ms);
+	return s->socket.recv_queue != b->recv_queue || s->socket.send_queue != b->send_queue;
+}
+
+static uint32_t cpu_rate(const struct evidence *e, const struct history_entry *b)
+{
+	uint64_t elapsed_ms = e->taken_ms - b->before_ms;
+
+	if (e->cpu_ns == UNKNOWN_U64 || b->cpu_ns == UNKNOWN_U64 || e->cpu_ns < b->cpu_ns ||
+	    !elapsed_ms)
+		return UINT32_MAX;
+	return (uint32_t)MIN((e->cpu_ns - b->cpu_ns) * PPM / (elapsed_ms * MS_NS),
+			     (uint64_t)UINT32_MAX - 1);
+}
+
+/* A main thread that wakes and goes back to the same wait has been in it since the first of at least
+ * three looks that showed nothing else. */
+static bool is_loop(const struct subject *s, const struct history_entry *b, uint32_t cpu_ppm,
+		    const struct policy *policy)
+{
+	return same_wait(&s->ev, b) && b->looks + 1 >= LOOKS_OF_A_LOOP &&
+	       silent_since(s, b->wait_ms) && cpu_ppm < policy->idle_cpu_ppm;
+}
+
+static uint64_t blocked_for(const struct subject *s, const struct history_entry *b, bool loop)
+{
+	uint64_t known = s->ev.blocked_ms;
+
+	if (!b || !same_wait(&s->ev, b))
+		return known;
+	if (loop)
+		return known == UNKNOWN_U64 ? s->ev.taken_ms - b->wait_ms
+					    : MAX(known, s->ev.taken_ms - b->wait_ms);
+	/* Without the scheduler's own word: since the first look with the same counters. */
+	if (known == UNKNOWN_U64 && b->before_known && !main_moved(&s->ev, b))
+		return s->ev.taken_ms - b->still_ms;
+	return known;
+}
+
+static enum tri progress_of(const struct correlate_input *in, const struct subject *s, bool loop,
+			    uint32_t cpu_ppm)
+{
+	const struct history_entry *b = in->before;
+	const struct evidence *e = &s->ev;
+
+	if (!b || !b->before_known) {
+		/* One look is enough where no thread has run for all the time that counts. */
+		if (e->blocked_ms != UNKNOWN_U64 && e->others_blocked_ms != UNKNOWN_U64 &&
+		    MIN(e->blocked_ms, e->others_blocked_ms) >= in->policy->timeout_ms)
+			return TRI_NO;
+		return TRI_UNKNOWN;
+	}
+	if ((main_moved(e, b) && !loop) || bytes_moved(s, b))
+		return TRI_YES;
+	if (cpu_ppm == UINT32_MAX)
+		return TRI_UNKNOWN;
+	return tri_of(cpu_ppm >= in->policy->idle_cpu_ppm);
+}
+
+static void add_activity(const struct correlate_input *in, const struct subject *s, struct facts *f)
+{
+	const struct history_entry *b = in->before;
+	bool loop = false;
+
+	f->asleep = s->ev.asleep;
+	f->wait = wait_classify(&s->ev.main, &f->wait_forever);
+	f->age_ms = s->ev.age_ms;
+	f->cpu_ppm = UINT32_MAX;
+	if (b && b->before_known)
+		f->cpu_ppm = cpu_rate(&s->ev, b);
+	if (b)
+		loop = is_loop(s, b, f->cpu_ppm, in->policy);
+	f->progress = progress_of(in, s, loop, f->cpu_ppm);
+	f->blocked_ms = blocked_for(s, b, loop);
+	f->silent_ms = s->socket.silent_ms != UNKNOWN_U64 ? s->socket.silent_ms : f->blocked_ms;
+}
+
+static void add_socket(const struct subject *s, struct facts *f)
+{
+	const struct task_socket *t = &s->socket;
+
+	f->socket = t->state;
+	f->transport = t->transport;
+	f->host_held = t->host_held;
+	f->closing = t->closing;
+	f->in_signoff_call = task_socket_signed_off(&s->ev, t);
+	f->recv_queue = t->recv_queue;
+	f->send_queue = t->send_queue;
+	f->host_recv_queue = t->host_recv_queue;
+	f->hangup_ms = t->hangup_ms;
+}
+
+static uint64_t wall_age(const struct correlate_input *in, const struct marker_facts *m,
+			 uint64_t unix_ms)
+{
+	if (!unix_ms || !m->ages_trusted || unix_ms > in->audit->wall_ms)
+		return UNKNOWN_U64;
+	return in->audit->wall_ms - unix_ms;
+}
+
+/* Since the first of the proofs that the host neither pools nor leases it has stood. */
+static uint64_t unpooled_since(const struct marker_facts *m)
+{
+	uint64_t since = 0;
+
+	for (size_t i = 0; i < UNPOOLED_COUNT; i++)
+		if (m->unpooled[i] == TRI_YES && (!since || m->unpooled_ms[i] < since))
+			since = m->unpooled_ms[i];
+	return MAX(since, m->last_end_ms);
+}
+
+static void add_markers(const struct correlate_input *in, const struct subject *s, struct facts *f)
+{
+	const struct marker_facts *m = &s->marks;
+
+	f->host_log = m->host_log;
+	f->logs_whole = m->logs_whole;
+	f->tasks_bound = m->bound;
+	f->tasks_open = m->open;
+	f->pooled = m->pooled;
+	f->leased = m->leased;
+	f->retired = m->retired;
+	f->retired_by_operator = m->retired_by_operator;
+	f->retired_age_ms = wall_age(in, m, m->retired ? m->retired_ms : m->operator_ms);
+	f->late_byte = m->late_byte;
+	for (size_t i = 0; i < UNPOOLED_COUNT; i++)
+		f->unpooled[i] = m->unpooled[i];
+	f->ended_age_ms = wall_age(in, m, unpooled_since(m));
+	f->last_end_age_ms = wall_age(in, m, m->last_end_ms);
+}
+
+static bool term_is_default(const struct evidence *e)
+{
+	uint64_t term = 1ull << (SIGNAL_TERM - 1);
+
+	return e->signals_known && !((e->sig_blocked | e->sig_ignored | e->sig_caught) & term);
+}
+
+void correlate_facts(const struct correlate_input *in, struct subject *s)
+{
+	struct facts *f = &s->facts;
+
+	*f = (struct facts){ .id = s->id, .uid = s->uid };
+	add_guards(in, s, f);
+	add_activity(in, s, f);
+	add_socket(s, f);
+	add_markers(in, s, f);
+	f->host_gone = correlate_host_gone(in->audit, in->tree, s);
+	f->term_default = term_is_default(&s->ev);
+	for (size_t i = 0; i < FENCE_COUNT; i++) {
+		f->seen_ms[i] = UNKNOWN_U64;
+		if (in->before && in->before->fence_ms[i] != UNKNOWN_U64)
+			f->seen_ms[i] = s->ev.taken_ms - in->before->fence_ms[i];
+	}
+}
+
+static void remember_wait(const struct evidence *e, uint64_t now_ms, struct history_entry *b)
+{
+	bool same = same_wait(e, b);
+
+	if (!b->before_known || main_moved(e, b))
+		b->still_ms = now_ms;
+	if (same) {
+		b->looks++;
+		return;
+	}
+	b->wait_known = e->main.known || e->main.wchan[0];
+	b->nr = e->main.nr;
+	b->sp = e->main.sp;
+	b->pc = e->main.pc;
+	memset(b->wchan, 0, sizeof(b->wchan));
+	if (!e->main.known)
+		memcpy(b->wchan, e->main.wchan, sizeof(b->wchan));
+	b->wait_ms = now_ms;
+	b->looks = 1;
+}
+
+void correlate_remember(const struct subject *s, const bool *holds, uint64_t now_ms,
+			struct history_entry *e)
+{
+	for (size_t i = 0; i < FENCE_COUNT; i++) {
+		if (!holds[i])
+			e->fence_ms[i] = UNKNOWN_U64;
+		else if (e->fence_ms[i] == UNKNOWN_U64)
+			e->fence_ms[i] = now_ms;
+	}
+	remember_wait(&s->ev, now_ms, e);
+	e->before_known = true;
+	e->before_ms = s->ev.taken_ms;
+	e->main_cpu_ns = s->ev.main_cpu_ns;
+	e->main_switches = s->ev.main_switches;
+	e->cpu_ns = s->ev.cpu_ns;
+	e->recv_queue = s->socket.recv_queue;
+	e->send_queue = s->socket.send_queue;
+	e->exe = s->ev.exe;
+	e->uid = s->ev.uids[1];
+	e->pid_ns = s->ev.pid_ns;
+	e->net_ns = s->ev.net_ns;
+	if (s->daemon_id.pid)
+		e->daemon = s->daemon_id;
+	if (s->host_id.pid)
+		e->host = s->host_id;
+	e->class_index = s->class_index;
+}
+
+const char *correlate_difference(const struct subject *first, const struct subject *second)
+{
+	const struct evidence *a = &first->ev, *b = &second->ev;
+
+	if (!ident_equal(first->id, second->id))
+		return "it is another process";
+	if (!file_equal(a->exe, b->exe) || memcmp(a->uids, b->uids, sizeof(a->uids)) != 0 ||
+	    a->pid_ns != b->pid_ns || a->net_ns != b->net_ns || a->flags != b->flags)
+		return "its identity changed";
+	if (first->role != second->role || first->ppid != second->ppid)
+		return "its place in the tree changed";
+	if (first->socket.ino != second->socket.ino ||
+	    first->socket.state != second->socket.state ||
+	    first->socket.recv_queue != second->socket.recv_queue ||
+	    first->socket.send_queue != second->socket.send_queue)
+		return "its task socket changed";
+	if (first->verdict.fence != second->verdict.fence)
+		return "its proof changed";
+	if (a->threads != b->threads)
+		return "its threads changed";
+	return NULL;
+}

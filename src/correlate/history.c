@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "correlate/history.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/grow.h"
+
+/* The first entry whose identity is not less. */
+static size_t place(const struct history *h, struct ident id)
+{
+	size_t low = 0, high = h->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ident_compare(h->entries[middle].id, id) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct history_entry *history_find(const struct history *h, struct ident id)
+{
+	size_t at = place(h, id);
+
+	return at < h->count && ident_equal(h->entries[at].id, id) ? &h->entries[at] : NULL;
+}
+
+static void remove_at(struct history *h, size_t at)
+{
+	h->count--;
+	memmove(&h->entries[at], &h->entries[at + 1], (h->count - at) * sizeof(*h->entries));
+}
+
+static void remove_oldest(struct history *h)
+{
+	size_t oldest = 0;
+
+	for (size_t i = 1; i < h->count; i++)
+		if (h->entries[i].touched_ms < h->entries[oldest].touched_ms)
+			oldest = i;
+	remove_at(h, oldest);
+}
+
+static void clear_entry(struct history_entry *e, struct ident id)
+{
+	*e = (struct history_entry){
+		.id = id,
+		.idle_ms = UNKNOWN_U64,
+		.main_cpu_ns = UNKNOWN_U64,
+		.main_switches = UNKNOWN_U64,
+		.cpu_ns = UNKNOWN_U64,
+		.recv_queue = UNKNOWN_U64,
+		.send_queue = UNKNOWN_U64,
+		.class_index = -1,
+	};
+	for (size_t f = 0; f < FENCE_COUNT; f++)
+		e->fence_ms[f] = UNKNOWN_U64;
+}
+
+struct history_entry *history_touch(struct history *h, struct ident id, uint64_t now_ms)
+{
+	struct history_entry *e = history_find(h, id);
+	size_t at;
+
+	if (!e) {
+		if (h->count >= HISTORY_ENTRIES_MAX)
+			remove_oldest(h);
+		e = grow(h->entries, h->count, &h->room, sizeof(*e), HISTORY_ENTRIES_MAX);
+		if (!e)
+			return NULL;
+		h->entries = e;
+		at = place(h, id);
+		memmove(&e[at + 1], &e[at], (h->count - at) * sizeof(*e));
+		h->count++;
+		e = &h->entries[at];
+		clear_entry(e, id);
+	}
+	e->touched_ms = now_ms;
+	return e;
+}
+
+void history_prune(struct history *h, uint64_t now_ms)
+{
+	size_t kept = 0, old = 0;
+
+	for (size_t i = 0; i < h->count; i++)
+		if (h->entries[i].touched_ms == now_ms)
+			h->entries[kept++] = h->entries[i];
+	h->count = kept;
+	while (old < h->kill_count && h->kills[old] + HISTORY_WINDOW_MS <= now_ms)
+		old++;
+	h->kill_count -= old;
+	if (h->kill_count)
+		memmove(h->kills, h->kills + old, h->kill_count * sizeof(*h->kills));
+}
+
+int history_kill(struct history *h, uint64_t now_ms)
+{
+	uint64_t *kills =
+		grow(h->kills, h->kill_count, &h->kill_room, sizeof(*kills), HISTORY_KILLS_MAX);
+
+	if (!kills)
+		return -ENOMEM;
+	h->kills = kills;
+	kills[h->kill_count++] = now_ms;
+	return 0;
+}
+
+uint32_t history_kills(const struct history *h, uint64_t now_ms)
+{
+	uint32_t kills = 0;
+
+	for (size_t i = 0; i < h->kill_count; i++)
+		kills += h->kills[i] + HISTORY_WINDOW_MS > now_ms;
+	return kills;
+}
+
+void history_done(struct history *h)
+{
+	free(h->entries);
+	free(h->kills);
+	memset(h, 0, sizeof(*h));
+}

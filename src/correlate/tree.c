@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "correlate/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "correlate/members.h"
+#include "model/grow.h"
+
+/* A chain of parents in one census may hold a loop: two processes, one number, two moments. */
+enum {
+	TREE_DEPTH_MAX = 256
+};
+
+static bool is_named(const struct tree_input *in, pid_t pid)
+{
+	for (size_t i = 0; i < in->named_count; i++)
+		if (in->named_hosts[i] == pid)
+			return true;
+	return false;
+}
+
+static bool is_host_of(const struct audit *a, const struct proc *p, int class_index)
+{
+	for (size_t i = 0; i < a->classes.count; i++)
+		if ((class_index < 0 || (size_t)class_index == i) &&
+		    class_matches_host(&a->classes.class[i], p -> comm))
+			return true;
+	return false;
+}
+
+bool tree_is_host(const struct audit *a, const struct tree_input *in, const struct proc *p,
+		  int class_index)
+{
+	return is_named(in, p->id.pid) || is_host_of(a, p, class_index);
+}
+
+const struct proc *tree_host_above(const struct audit *a, const struct tree_input *in,
+				   const struct proc *p, int class_index)
+{
+	for (int depth = 0; depth < TREE_DEPTH_MAX; depth++) {
+		p = snapshot_find(&a->snapshot, p->ppid);
+		if (!p)
+			return NULL;
+		if (tree_is_host(a, in, p, class_index))
+			return p;
+	}
+	return NULL;
+}
+
+bool tree_is_ancestor(const struct snapshot *s, pid_t ancestor, pid_t pid)
+{
+	for (int depth = 0; depth < TREE_DEPTH_MAX; depth++) {
+		const struct proc *p = snapshot_find(s, pid);
+
+		if (!p || !p->ppid)
+			return false;
+		pid = p->ppid;
+		if (pid == ancestor)
+			return true;
+	}
+	return false;
+}
+
+/* A dead process that waits for its parent, or a thread of the kernel. A zombie leader whose threads
+ * live is a living process. */
+bool tree_is_nothing(const struct proc *p)
+{
+	return (p->flags & PROC_KTHREAD) || p->state == 'X' || (p->state == 'Z' && p->threads <= 1);
+}
+
+/* Its group has lost its leader, which for a worker is its daemon. */
+bool tree_leader_gone(const struct audit *a, const struct proc *p)
+{
+	return p->pgrp != p->id.pid && !snapshot_find(&a->snapshot, p->pgrp);
+}
+
+bool tree_wants_argv(const struct audit *a, const struct tree_input *in, const struct proc *p)
+{
+	if (tree_is_nothing(p))
+		return false;
+	if (proc_never_execed(p))
+		return tree_leader_gone(a, p);
+	return p->pgrp == p->id.pid || tree_host_above(a, in, p, -1);
+}
+
+int tree_class_of(const struct audit *a, const struct proc *p)
+{
+	for (size_t i = 0; i < a->classes.count; i++)
+		if (class_matches_argv(&a->classes.class[i], p))
+			return (int)i;
+	return -1;
+}
+
+static int compare_hosts(const void *a, const void *b)
+{
+	const struct host *p = a, *q = b;
+
+	return ident_compare(p->id, q->id);
+}
+
+int tree_find_host(const struct audit *a, struct ident id)
+{
+	for (size_t i = 0; i < a->host_count; i++)
+		if (ident_equal(a->hosts[i].id, id))
+			return (int)i;
+	return -1;
+}
+
+int tree_add_host(struct audit *a, const struct proc *p)
+{
+	int at = tree_find_host(a, p->id);
+	size_t room = a->host_count; /* grown one by one: a machine has few */
+	struct host *hosts;
+
+	if (at >= 0)
+		return at;
+	hosts = grow(a->hosts, a->host_count, &room, sizeof(*hosts), AUDIT_SUBJECTS_MAX);
+	if (!hosts)
+		return -ENOMEM;
+	a->hosts = hosts;
+	hosts[a->host_count] = (struct host){
+		.id = p->id,
+		.uid = p->uid,
+		.alive = true,
+		.log_age_ms = UNKNOWN_U64,
+	};
+	memcpy(hosts[a->host_count].comm, p->comm, sizeof(p->comm));
+	return (int)a->host_count++;
+}
+
+static int add_daemon(struct audit *a, const struct proc *p, int class_index, size_t *room)
+{
+	struct daemon *daemons;
+
+	daemons = grow(a->daemons, a->daemon_count, room, sizeof(*daemons), AUDIT_SUBJECTS_MAX);
+	if (!daemons)
+		return -ENOMEM;
+	a->daemons = daemons;
+	daemons[a->daemon_count++] = (struct daemon){
+		.id = p->id,
+		.uid = p->uid,
+		.class_index = class_index,
+		.host = -1,
+		.idle_ms = UNKNOWN_U64,
+	};
+	return 0;
+}
+
+static int find_daemons(struct audit *a)
+{
+	size_t room = 0;
+
+	for (size_t i = 0; i < a->snapshot.count; i++) {
+		const struct proc *p = &a->snapshot.procs[i];
+		int class_index;
+
+		if (tree_is_nothing(p) || proc_never_execed(p))
+			continue;
+		class_index = tree_class_of(a, p);
+		if (class_index >= 0 && add_daemon(a, p, class_index, &room) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int find_hosts(struct audit *a, const struct tree_input *in)
+{
+	for (size_t i = 0; i < in->named_count; i++) {
+		const struct proc *p = snapshot_find(&a->snapshot, in->named_hosts[i]);
+		int at = p ? tree_add_host(a, p) : 0;
+
+		if (at < 0)
+			return at;
+		if (p)
+			a->hosts[at].named = true;
+	}
+	for (size_t i = 0; i < a->daemon_count; i++) {
+		const struct daemon *d = &a->daemons[i];
+		const struct proc *p = snapshot_find(&a->snapshot, d->id.pid);
+		const struct proc *host = tree_host_above(a, in, p, d->class_index);
+
+		if (host && tree_add_host(a, host) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Of those whose daemon died, the host is known only if it was seen while the daemon lived. */
+static int find_remembered_hosts(struct audit *a, const struct tree_input *in)
+{
+	for (size_t i = 0; i < in->memory_count; i++) {
+		const struct tree_memory *m = &in->memory[i];
+		const struct proc *host = snapshot_find(&a->snapshot, m->host.pid);
+		const struct proc *p = snapshot_find(&a->snapshot, m->id.pid);
+
+		if (!host || !p || !ident_equal(host->id, m->host) || !ident_equal(p->id, m->id))
+			continue;
+		if (tree_add_host(a, host) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void link_daemons(struct audit *a, const struct tree_input *in)
+{
+	for (size_t i = 0; i < a->daemon_count; i++) {
+		struct daemon *d = &a->daemons[i];
+		const struct proc *p = snapshot_find(&a->snapshot, d->id.pid);
+		const struct proc *host = tree_host_above(a, in, p, d->class_index);
+
+		if (host)
+			d->host = tree_find_host(a, host->id);
+	}
+}
+
+int tree_build(struct audit *a, const struct tree_input *in)
+{
+	if (find_daemons(a) < 0 || find_hosts(a, in) < 0 || find_remembered_hosts(a, in) < 0)
+		return -ENOMEM;
+	if (a->host_count)
+		qsort(a->hosts, a->host_count, sizeof(*a->hosts), compare_hosts);
+	link_daemons(a, in);
+	return members_find(a, in);
+}
+
+struct cut {
+	const pid_t *hosts;
+	size_t count;
+	bool keep_hostless;
+};
+
+static bool keeps(const struct audit *a, const struct cut *c, int host)
+{
+	if (host < 0)
+		return c->keep_hostless;
+	for (size_t i = 0; i < c->count; i++)
+		if (c->hosts[i] == a->hosts[host].id.pid)
+			return true;
+	return false;
+}
+
+/* Where a kept host or daemon stands once those before it that go are gone; -1 stays. */
+static int host_place(const struct audit *a, const struct cut *c, int host)
+{
+	int place = 0;
+
+	for (int i = 0; i < host; i++)
+		place += keeps(a, c, i);
+	return host < 0 ? host : place;
+}
+
+static int daemon_place(const struct audit *a, const struct cut *c, int daemon)
+{
+	int place = 0;
+
+	for (int i = 0; i < daemon; i++)
+		place += keeps(a, c, a->daemons[i].host);
+	return daemon < 0 ? daemon : place;
+}
+
+static void cut_subjects(struct audit *a, const struct cut *c)
+{
+	size_t kept = 0, worker = 0;
+
+	for (size_t i = 0; i < a->subject_count; i++) {
+		struct subject *s = &a->subjects[i];
+
+		if (!keeps(a, c, s->host)) {
+			evidence_done(&s->ev);
+			continue;
+		}
+		s->daemon = daemon_place(a, c, s->daemon);
+		s->host = host_place(a, c, s->host);
+		if (s->worker < 0)
+			worker = kept;
+		else
+			s->worker = (int)worker;
+		a->subjects[kept++] = *s;
+	}
+	a->subject_count = kept;
+}
+
+static void cut_daemons(struct audit *a, const struct cut *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->daemon_count; i++) {
+		struct daemon *d = &a->daemons[i];
+
+		if (!keeps(a, c, d->host)) {
+			evidence_done(&d->ev);
+			continue;
+		}
+		d->host = host_place(a, c, d->host);
+		a->daemons[kept++] = *d;
+	}
+	a->daemon_count = kept;
+}
+
+void tree_keep_hosts(struct audit *a, const pid_t *hosts, size_t count, bool keep_hostless)
+{
+	const struct cut c = { hosts, count, keep_hostless };
+	size_t kept = 0;
+
+	cut_subjects(a, &c);
+	cut_daemons(a, &c);
+	for (size_t i = 0; i < a->host_count; i++)
+		if (keeps(a, &c, (int)i))
+			a->hosts[kept++] = a->hosts[i];
+	a->host_count = kept;
+}

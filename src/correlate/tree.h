@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is who in one census: hosts, their daemons, the daemons' workers, the workers' helpers, and
+ * those that lost their daemon. Pure.
+ */
+#ifndef REAPER_CORRELATE_TREE_H
+#define REAPER_CORRELATE_TREE_H
+
+#include "base/macro.h"
+#include "model/audit.h"
+
+/* Whose child somebody was seen to be before its daemon died. */
+struct tree_memory {
+	struct ident id;
+	struct ident daemon;
+	struct ident host;
+	int class_index;
+};
+
+struct tree_input {
+	const pid_t *named_hosts; /* --host: only these; none: every host */
+	size_t named_count;
+	const struct tree_memory *memory; /* sorted by identity */
+	size_t memory_count;
+};
+
+/**
+ * Tells whether a process' argv must be read before tree_build(): those that may be a daemon (they
+ * exec'ed, and lead their group, or live below a possible host, or have a child that never exec'ed),
+ * and those that may have lost theirs.
+ *
+ * @return true if it must be read.
+ */
+bool tree_wants_argv(const struct audit *a, const struct tree_input *in, const struct proc *p);
+
+/**
+ * Finds hosts, daemons, workers, helpers and lost helpers in a->snapshot by a->classes.
+ *
+ * @param a	its snapshot and classes are filled; hosts, daemons and subjects are filled here.
+ * @return 0; -ENOMEM.
+ */
+int tree_build(struct audit *a, const struct tree_input *in) _must_check_;
+
+/**
+ * Tells whether a process is a host: named by --host, or called as one of a class' hosts.
+ *
+ * @param class_index	whose hosts count; -1: any class'.
+ */
+bool tree_is_host(const struct audit *a, const struct tree_input *in, const struct proc *p,
+		  int class_index);
+
+/**
+ * Says which process is the nearest ancestor that is a host: named by --host, or called as one of a
+ * class' hosts.
+ *
+ * @param class_index	whose hosts count; -1: any class'.
+ * @return the host's record, or NULL.
+ */
+const struct proc *tree_host_above(const struct audit *a, const struct tree_input *in,
+				   const struct proc *p, int class_index);
+
+/** @return true for a dead process that waits for its parent, or a thread of the kernel. */
+bool tree_is_nothing(const struct proc *p);
+
+/** @return true if its process group has lost its leader, which for a worker is its daemon. */
+bool tree_leader_gone(const struct audit *a, const struct proc *p);
+
+/** @return the first class whose daemon this argv makes, or -1. */
+int tree_class_of(const struct audit *a, const struct proc *p);
+
+/** @return the index of a host, or -1. */
+int tree_find_host(const struct audit *a, struct ident id);
+
+/**
+ * Adds a host that has no daemon, unless it is listed already. Indices of other hosts stay.
+ *
+ * @param p	its record in the snapshot.
+ * @return its index; -ENOMEM.
+ */
+int tree_add_host(struct audit *a, const struct proc *p) _must_check_;
+
+/**
+ * Tells whether a process is an ancestor of another.
+ *
+ * @return true if ancestor is met on the way from pid up; pid itself does not count.
+ */
+bool tree_is_ancestor(const struct snapshot *s, pid_t ancestor, pid_t pid);
+
+/**
+ * Cuts an audit to some hosts' trees (--host, explain): other hosts, daemons and subjects are removed,
+ * and what they hold is freed.
+ *
+ * @param hosts	pids; subjects and daemons without a host go, unless keep_hostless is set.
+ */
+void tree_keep_hosts(struct audit *a, const pid_t *hosts, size_t count, bool keep_hostless);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decide/decide.h"
+
+#include "base/macro.h"
+#include "decide/fence.h"
+#include "decide/guard.h"
+
+static struct verdict keep(enum reason reason)
+{
+	return (struct verdict){
+		.action = ACTION_KEEP,
+		.reason = reason,
+		.fence_age_ms = UNKNOWN_U64,
+		.due_in_ms = UNKNOWN_U64,
+	};
+}
+
+static struct verdict suspect(enum reason reason, enum missing missing)
+{
+	struct verdict v = keep(reason);
+
+	v.action = ACTION_SUSPECT;
+	v.missing = missing;
+	return v;
+}
+
+/* Which proof a silent worker lacks. */
+static enum missing missing_proof(const struct facts *f)
+{
+	if (f->socket == SOCKET_UNKNOWN)
+		return MISSING_EVIDENCE;
+	if (f->tasks_open)
+		return MISSING_TASK_END;
+	if (!f->host_log || !f->logs_whole)
+		return MISSING_MARKERS;
+	return f->tasks_bound ? MISSING_POOL_WORD : MISSING_BINDING;
+}
+
+/* Nothing speaks against it. */
+static enum reason calm(const struct facts *f)
+{
+	if (f->leased)
+		return REASON_LEASED;
+	if (f->pooled)
+		return REASON_POOLED;
+	return f->tasks_open || f->asleep == TRI_NO ? REASON_SERVING : REASON_IDLE;
+}
+
+/* One proof that holds, and how far it is from being due. */
+struct candidate {
+	enum fence fence;
+	enum reason objection; /* REASON_COUNT: none */
+	uint64_t age_ms;
+	uint64_t due_in_ms;
+};
+
+/* Blocked without progress for the timeout, and for as long since the proof. */
+static uint64_t due_in(const struct policy *policy, const struct facts *f, uint64_t age_ms)
+{
+	uint64_t waited = f->blocked_ms == UNKNOWN_U64 ? 0 : MIN(f->blocked_ms, age_ms);
+
+	return waited >= policy->timeout_ms ? 0 : policy->timeout_ms - waited;
+}
+
+static struct candidate candidate(enum fence fence, const struct policy *policy,
+				  const struct facts *f)
+{
+	struct candidate c = { .fence = fence, .objection = guard_fence(fence, policy, f) };
+
+	c.age_ms = fence_age_ms(fence, policy, f);
+	if (f->blocked_ms != UNKNOWN_U64 && fence >= FENCE_RETIRED)
+		c.age_ms = MIN(c.age_ms, f->blocked_ms);
+	c.due_in_ms = due_in(policy, f, c.age_ms);
+	if (c.objection == REASON_COUNT && c.due_in_ms)
+		c.objection = REASON_WAITING;
+	return c;
+}
+
+/* The first that is due; else the one that is due soonest; else the first objection. */
+static bool is_better(const struct candidate *a, const struct candidate *b)
+{
+	if (!b->fence)
+		return true;
+	if (a->objection != b->objection)
+		return a->objection > b->objection;
+	return a->objection == REASON_WAITING && a->due_in_ms < b->due_in_ms;
+}
+
+static struct candidate best_candidate(const struct policy *policy, const struct facts *f)
+{
+	struct candidate best = { .fence = FENCE_NONE };
+
+	for (enum fence fence = FENCE_NONE + 1; fence < FENCE_COUNT; fence++) {
+		struct candidate c;
+
+		if (fence_holds(fence, policy, f) != TRI_YES)
+			continue;
+		c = candidate(fence, policy, f);
+		if (is_better(&c, &best))
+			best = c;
+	}
+	return best;
+}
+
+static struct verdict fenced(const struct policy *policy, const struct facts *f,
+			     const struct candidate *best)
+{
+	enum reason guard = guard_first(policy, f, true);
+	enum reason reason = guard != REASON_COUNT ? guard : best->objection;
+	struct verdict v = keep(reason);
+
+	v.fence = best->fence;
+	v.fence_age_ms = best->age_ms;
+	if (reason == REASON_WAITING)
+		v.due_in_ms = best->due_in_ms;
+	if (reason == REASON_COUNT) {
+		v.action = ACTION_REAP;
+		v.reason = fence_reason(best->fence);
+	}
+	return v;
+}
+
+static bool is_silent(const struct policy *policy, const struct facts *f)
+{
+	return f->silent_ms != UNKNOWN_U64 && f->silent_ms >= policy->silent_after_ms;
+}
+
+struct verdict decide(const struct policy *policy, const struct facts *facts)
+{
+	struct candidate best = best_candidate(policy, facts);
+	enum reason guard;
+
+	if (best.fence)
+		return fenced(policy, facts, &best);
+	if (!is_silent(policy, facts))
+		return keep(calm(facts));
+	guard = guard_first(policy, facts, false);
+	if (guard != REASON_COUNT)
+		return keep(guard);
+	return suspect(REASON_SILENT, missing_proof(facts));
+}
+
+struct verdict decide_daemon(const struct policy *policy, uint32_t workers, uint64_t idle_ms)
+{
+	if (!workers && idle_ms != UNKNOWN_U64 && idle_ms >= policy->silent_after_ms)
+		return suspect(REASON_IDLE_DAEMON, MISSING_NOTHING);
+	return keep(REASON_DAEMON);
+}
+
+struct verdict decide_lost_helper(void)
+{
+	return suspect(REASON_LOST_HELPER, MISSING_NOTHING);
+}

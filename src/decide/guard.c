@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decide/guard.h"
+
+#include "base/macro.h"
+#include "decide/fence.h"
+
+static bool vanished(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->vanished;
+}
+
+static bool self(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->is_self;
+}
+
+static bool ancestor(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->is_ancestor;
+}
+
+static bool protected(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->is_protected;
+}
+
+static bool foreign_uid(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->foreign_uid;
+}
+
+static bool other_pidns(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->other_pidns;
+}
+
+static bool changed(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->changed;
+}
+
+static bool traced(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->traced;
+}
+
+static bool dumping(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->dumping;
+}
+
+static bool stopped(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->stopped;
+}
+
+static bool uninterruptible(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->uninterruptible;
+}
+
+static bool unreadable(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->unreadable;
+}
+
+static bool running(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->asleep != TRI_YES;
+}
+
+static bool unknown_wait(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->wait == WAIT_UNKNOWN;
+}
+
+static bool progress(const struct policy *policy _unused_, const struct facts *f)
+{
+	return f->progress != TRI_NO;
+}
+
+static bool too_young(const struct policy *policy, const struct facts *f)
+{
+	return f->age_ms == UNKNOWN_U64 || f->age_ms < policy->min_age_ms;
+}
+
+/* Objections to every proof. `suspects`: they also say why a silent worker is no suspect. */
+static const struct {
+	enum reason reason;
+	bool (*objects)(const struct policy *policy, const struct facts *facts);
+	bool suspects;
+} guards[] = {
+	{ REASON_VANISHED, vanished, true },
+	{ REASON_SELF, self, true },
+	{ REASON_ANCESTOR, ancestor, true },
+	{ REASON_PROTECTED, protected, true },
+	{ REASON_FOREIGN_UID, foreign_uid, true },
+	{ REASON_OTHER_PIDNS, other_pidns, true },
+	{ REASON_CHANGED, changed, true },
+	{ REASON_TRACED, traced, true },
+	{ REASON_DUMPING, dumping, true },
+	{ REASON_STOPPED, stopped, true },
+	{ REASON_UNINTERRUPTIBLE, uninterruptible, true },
+	{ REASON_UNREADABLE, unreadable, true },
+	{ REASON_RUNNING, running, true },
+	{ REASON_UNKNOWN_WAIT, unknown_wait, false },
+	{ REASON_PROGRESS, progress, true },
+	{ REASON_TOO_YOUNG, too_young, false },
+};
+
+enum reason guard_first(const struct policy *policy, const struct facts *facts, bool fenced)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(guards); i++)
+		if ((fenced || guards[i].suspects) && guards[i].objects(policy, facts))
+			return guards[i].reason;
+	return REASON_COUNT;
+}
+
+/* The operator's word stands above an open task and above waiting bytes: that is what it is for. */
+static bool by_operator(enum fence fence, const struct facts *f)
+{
+	return fence == FENCE_RETIRED && f->retired_by_operator;
+}
+
+/* The kernel knows better than a log that lost its end. */
+static bool open_task(enum fence fence, const struct facts *f)
+{
+	bool by_markers =
+		fence == FENCE_RETIRED || fence == FENCE_TASK_ENDED || fence == FENCE_ASSUMED;
+
+	return by_markers && f->tasks_open && !by_operator(fence, f);
+}
+
+static bool host_reads_on(const struct facts *f)
+{
+	return !(f->tasks_bound && !f->tasks_open && f->host_log && f->logs_whole) &&
+	       f->host_recv_queue != 0;
+}
+
+/* While somebody holds the host's end, bytes in the task socket are wanted; after that they are a
+ * dead task's leftovers. A worker that signed off may also not be ended while the host has not read all: a
+ * host that writes once more would then lose what it has not read. */
+static bool unread_bytes(enum fence fence, const struct facts *f)
+{
+	if (by_operator(fence, f) || f->host_held == TRI_NO)
+		return false;
+	if (f->recv_queue != 0 || f->send_queue != 0)
+		return true;
+	return fence == FENCE_SIGNED_OFF && host_reads_on(f);
+}
+
+static bool fence_off(enum fence fence, const struct policy *policy)
+{
+	return fence != FENCE_ASSUMED && !(policy->fences & (1u << fence));
+}
+
+enum reason guard_fence(enum fence fence, const struct policy *policy, const struct facts *facts)
+{
+	if (open_task(fence, facts))
+		return REASON_OPEN_TASK;
+	if (unread_bytes(fence, facts))
+		return REASON_UNREAD_BYTES;
+	if (fence_off(fence, policy))
+		return REASON_FENCE_OFF;
+	return REASON_COUNT;
+}
+
+/* An objection to one proof is none while another stands without it. */
+static bool objects_to_all(enum reason guard, const struct policy *policy,
+			   const struct facts *facts)
+{
+	bool any = false;
+
+	for (enum fence f = FENCE_NONE + 1; f < FENCE_COUNT; f++) {
+		if (fence_holds(f, policy, facts) != TRI_YES)
+			continue;
+		if (guard_fence(f, policy, facts) != guard)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+bool guard_objects(enum reason guard, const struct policy *policy, const struct facts *facts)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(guards); i++)
+		if (guards[i].reason == guard)
+			return guards[i].objects(policy, facts);
+	return objects_to_all(guard, policy, facts);
+}
