@@ -9,6 +9,7 @@ import time
 from typing import Dict, Iterable, NamedTuple, Optional, Set
 
 TOKEN = "REAPER_SPARK_TEST"  # environment variable that marks every process of one driver
+RUN = f"{os.getpid()}-{time.time_ns():x}"  # what its values begin with in this run of the tests
 
 
 class Proc(NamedTuple):
@@ -65,6 +66,13 @@ def of_token(value: str) -> Set[Proc]:
         if stat.state not in "ZX" and want in environment(pid):
             found.add(stat.proc)
     return found
+
+
+def of_run() -> Set[Proc]:
+    """Every living process of any driver that this run of the tests started."""
+    begin = f"{TOKEN}={RUN}-".encode()
+    return {stat.proc for pid, stat in all_stats().items() if stat.state not in "ZX"
+            and any(entry.startswith(begin) for entry in environment(pid))}
 
 
 def descendants(root: int) -> Set[Proc]:
@@ -128,6 +136,18 @@ def end_and_wait(proc: Proc, seconds: float = 10.0) -> None:
         return
     finally:
         os.close(pin)
+
+
+def inner_pid(pid: int) -> Optional[int]:
+    """The pid that this process has in its own pid namespace."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("NSpid:"):
+                    return int(line.split()[-1])
+    except OSError:
+        pass
+    return None
 
 
 def syscall(pid: int) -> Optional[int]:

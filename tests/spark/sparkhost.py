@@ -43,12 +43,14 @@ class Spark:
 
     def __init__(self, python: str, folder: pathlib.Path, master: str = "local[8]",
                  conf: Optional[Dict[str, str]] = None, isolated: bool = False):
-        self.token = uuid.uuid4().hex
+        self.token = f"{procs.RUN}-{uuid.uuid4().hex}"
         self.notes = folder / "notes"
         self.notes.mkdir(parents=True)
         self.log = folder / "driver.log"
         self.isolated = isolated
         self.known: Set[Proc] = set()
+        self.ended: Set[Proc] = set()  # whom reaper ended, as the tests note it
+        self.closed = False
         self.count = 0
         self._stopped: Set[Proc] = set()
         local = folder / "local"
@@ -180,6 +182,18 @@ class Spark:
                 found.append(child)
         return sorted(found)
 
+    def enter(self) -> List[str]:
+        """The command that runs another one inside the pid namespace."""
+        init = min(procs.children(self.child.pid))
+        return ["nsenter", "-t", str(init.pid), "-p", "-m"]
+
+    def outer(self, inner: Proc) -> Proc:
+        """The process outside of the pid namespace that has these numbers inside."""
+        for proc in self.snapshot():
+            if proc.start == inner.start and procs.inner_pid(proc.pid) == inner.pid:
+                return proc
+        raise AssertionError(f"{inner} is not there\n{self.log_tail()}")
+
     def freeze(self) -> None:
         assert procs.send(self.jvm_proc, signal.SIGSTOP)
         self._stopped.add(self.jvm_proc)
@@ -195,6 +209,8 @@ class Spark:
 
     def close(self) -> None:
         """End everything, whatever state it is in. Raises when something survives."""
+        if self.closed:
+            return
         self._over.set()
         self._recorder.join(5)
         for proc in list(self._stopped):
@@ -214,6 +230,7 @@ class Spark:
                 pass  # a command that was never taken
         if not left:
             self.child.wait(10)
+            self.closed = True
         assert not left, f"still alive: {sorted(left)}"
 
     def _everything(self) -> Set[Proc]:

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reaper under test: run it on one host, read its document."""
+
+import json
+import os
+import pathlib
+import subprocess
+from typing import Any, Dict, List, Optional, Sequence, Set
+
+from procs import Proc
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+SCHEMA = REPO / "docs" / "reaper.schema.json"
+RUN_S = 60
+
+# The fastest legal settings: a test waits seconds where a user waits minutes.
+FAST = {
+    "policy.timeout": "1s",
+    "policy.min_age": "1s",
+    "policy.sample": "100ms",
+    "policy.term_grace": "2s",
+    "policy.kill_grace": "5s",
+}
+
+
+def path() -> pathlib.Path:
+    return pathlib.Path(os.environ.get("REAPER_BIN", REPO / "build" / "reaper")).resolve()
+
+
+class Result:
+    """One finished run with its JSON document."""
+
+    def __init__(self, argv: List[str], done: "subprocess.CompletedProcess[str]"):
+        self.argv, self.rc, self.out, self.err = argv, done.returncode, done.stdout, done.stderr
+        self.doc: Dict[str, Any] = {}
+        if done.returncode in (0, 1) and done.stdout:
+            self.doc = json.loads(done.stdout)
+            validate(self.doc, self)
+
+    def __str__(self) -> str:
+        return f"{' '.join(self.argv)}\nexit {self.rc}\n{self.out}\n{self.err}"
+
+    def expect(self, *rcs: int) -> "Result":
+        assert self.rc in rcs, f"expected exit {rcs}: {self}"
+        return self
+
+    def entries(self) -> Dict[Proc, Dict[str, Any]]:
+        return {Proc(row["pid"], row["start"]): row for row in self.doc["workers"]}
+
+    def worker(self, who: Proc) -> Dict[str, Any]:
+        assert who in self.entries(), f"{who} is not listed: {self}"
+        return self.entries()[who]
+
+    def daemon(self, who: Proc) -> Dict[str, Any]:
+        rows = [row for row in self.doc["daemons"] if Proc(row["pid"], row["start"]) == who]
+        assert len(rows) == 1, f"{len(rows)} entries for daemon {who}: {self}"
+        return rows[0]
+
+    def holds(self, who: Proc, **members: Any) -> Dict[str, Any]:
+        """Each named member of this worker's entry has this value, or one of a set of values."""
+        row = self.worker(who)
+        for name, want in members.items():
+            good = row[name] in want if isinstance(want, (set, frozenset)) else row[name] == want
+            assert good, f"{name} of {who} is {row[name]!r}, not {want!r}\n{row}\n{self}"
+        return row
+
+    def due(self) -> Set[Proc]:
+        return {who for who, row in self.entries().items() if row["verdict"] == "reap"}
+
+    def ended(self) -> Set[Proc]:
+        return {Proc(row["pid"], row["start"]) for row in self.doc["actions"]
+                if row["outcome"] in ("exited", "killed")}
+
+
+def validate(doc: Dict[str, Any], result: Result) -> None:
+    if not SCHEMA.exists():
+        return
+    import jsonschema
+
+    try:
+        jsonschema.validate(doc, json.loads(SCHEMA.read_text("utf-8")))
+    except jsonschema.ValidationError as error:
+        where = "/".join(map(str, error.absolute_path))
+        raise AssertionError(f"{error.message} at {where}: {result}") from None
+
+
+class Reaper:
+    """The binary with state, markers and audit log of its own; blind to all hosts but one."""
+
+    def __init__(self, home: pathlib.Path, host: Optional[int], prefix: Sequence[str] = ()):
+        assert host is not None or prefix, "without a host, only in a pid namespace of its own"
+        home.mkdir(parents=True)
+        self.home, self.prefix = home, list(prefix)
+        self.options = [] if host is None else ["--host", str(host)]
+        for folder, mode in (("state", 0o750), ("markers", 0o755), ("audit", 0o750)):
+            (home / folder).mkdir()
+            (home / folder).chmod(mode)
+        self.settings = {
+            "reaper.state_dir": str(home / "state"),
+            "reaper.marker_dir": str(home / "markers"),
+            "reaper.audit_log": str(home / "audit" / "audit.jsonl"),
+            **FAST,
+        }
+        self.log = home / "audit" / "audit.jsonl"
+
+    def run(self, *command: str, **settings: str) -> Result:
+        """`policy` settings by name; one JSON document back."""
+        argv = [*self.prefix, str(path()), *self.options]
+        chosen = {**self.settings, **{f"policy.{name}": value for name, value in settings.items()}}
+        for key, value in chosen.items():
+            argv += ["--set", f"{key}={value}"]
+        argv += ["--json", *command]
+        env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(self.home)}
+        env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
+        done = subprocess.run(argv, env=env, cwd=self.home, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=RUN_S, check=False)
+        return Result(argv, done).expect(0, 1)
+
+    def audit(self, **settings: str) -> Result:
+        return self.run("audit", **settings)
+
+    def sweep(self, **settings: str) -> Result:
+        return self.run("sweep", **settings)
+
+    def explain(self, pid: int, **settings: str) -> Dict[str, Any]:
+        return self.run("explain", str(pid), **settings).expect(0).doc["explain"]
+
+    def records(self) -> List[Dict[str, Any]]:
+        """The audit log; every line must parse by itself."""
+        if not self.log.exists():
+            return []
+        return [json.loads(line) for line in self.log.read_text("utf-8").splitlines()]

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every row of the population tests asserts in the same way."""
+
+import time
+import warnings
+from typing import Any, Callable, Iterable
+
+import procs
+from binary import Reaper, Result
+from procs import Proc
+from sparkhost import Spark, SparkHang
+
+SILENT_S = 1.4  # longer than the timeout of binary.FAST and than its min_age
+
+
+def settle(seconds: float = SILENT_S) -> None:
+    time.sleep(seconds)
+
+
+def refresh(spark: Spark) -> None:
+    """Use both pools, so that Spark's own purge (60 s after the last use) is far away."""
+    spark.pool()
+    if len(spark.daemons()) > 1:
+        spark.run("pooled_udf")
+
+
+def sweep_ends(spark: Spark, reaper: Reaper, due: Iterable[Proc] = (), **settings: str) -> Result:
+    """One sweep ends these processes and no other one of this Spark."""
+    due = set(due)
+    before = spark.snapshot()
+    assert due <= before, f"gone before the sweep: {due - before}"
+    result = reaper.sweep(**settings).expect(0)
+    after = spark.snapshot()
+    assert before - after == due, f"ended: {before - after}, not {due}: {result}"
+    if not spark.isolated:
+        assert result.ended() == due, result
+    spark.ended |= due
+    records = reaper.records()
+    for kind in ("intent", "outcome"):
+        told = {row["pid"] for row in records if kind in row.values()}
+        assert {row["pid"] for row in result.doc["actions"]} <= told, f"no {kind}: {records}"
+    return result
+
+
+def keeps(spark: Spark, reaper: Reaper, who: Proc, **members: Any) -> Result:
+    """The worker is kept, with these members, and a sweep ends nothing."""
+    result = reaper.audit()
+    result.holds(who, verdict="keep", **members)
+    assert not result.due(), result
+    sweep_ends(spark, reaper)
+    return result
+
+
+def suspected(spark: Spark, reaper: Reaper, who: Proc) -> None:
+    """Past `silent_after` it is reported, with the proof that is missing, and not ended."""
+    result = reaper.audit(silent_after="1s").expect(0)
+    row = result.holds(who, verdict="suspect", reason="silent", fence="none")
+    assert row["missing"], row
+    sweep_ends(spark, reaper, silent_after="1s")
+
+
+def reaped(spark: Spark, reaper: Reaper, who: Proc, more: Iterable[Proc] = (),
+           **members: Any) -> Result:
+    """The worker is due, with these members; a sweep ends it and `more` (its helpers)."""
+    result = reaper.audit().expect(1)
+    result.holds(who, verdict="reap", **members)
+    assert result.due() == {who}, result
+    sweep_ends(spark, reaper, {who, *more})
+    return result
+
+
+def seen_first(spark: Spark, reaper: Reaper, who: Proc, **members: Any) -> None:
+    """A first sweep dates a fence that the kernel does not date; it ends nothing."""
+    result = sweep_ends(spark, reaper)
+    result.holds(who, verdict="keep", reason="waiting", **members)
+    settle()
+
+
+def next_job_works(spark: Spark) -> None:
+    spark.pool(2)
+    if len(spark.daemons()) > 1:
+        spark.run("pooled_udf")
+
+
+def without_spark_hangs(start: Callable[[], Spark], body: Callable[[Spark], None]) -> None:
+    """Run `body` on a Spark of its own; a second time if a job hung.
+
+    PySpark itself loses a job now and then once its daemon was killed or its JVM stopped: that is
+    Spark's own as long as reaper has ended nobody. After a sweep that ended somebody it is ours.
+    """
+    for attempt in (1, 2):
+        spark = start()
+        try:
+            body(spark)
+            return
+        except SparkHang as hang:
+            if spark.ended or attempt == 2:
+                raise
+            warnings.warn(f"Spark hung by itself (reaper had ended nobody), once more: {hang}")
+        finally:
+            spark.close()
+
+
+def wait_reset(who: Proc) -> None:
+    """Until the worker's task socket is in no table any more."""
+
+    def is_reset() -> bool:
+        inodes = procs.socket_inodes(who.pid)
+        return 3 in inodes and procs.tcp_state(who.pid, inodes[3]) is None
+
+    procs.until(f"the task socket of {who} is reset", is_reset)
+
+
+def wait_half_closed(who: Proc) -> None:
+    """Until the worker's end is CLOSE_WAIT."""
+
+    def is_half_closed() -> bool:
+        inodes = procs.socket_inodes(who.pid)
+        return 3 in inodes and procs.tcp_state(who.pid, inodes[3]) == "08"
+
+    procs.until(f"the task socket of {who} is in CLOSE_WAIT", is_half_closed)
+
+
+def wait_blocked(who: Proc, number: int) -> None:
+    """Until its main thread sits in this system call (x86-64)."""
+    procs.until(f"{who} in system call {number}", lambda: procs.syscall(who.pid) == number)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the tests on real PySpark: which releases, and Sparks that always end.
+
+REAPER_SPARK        releases to test, separated by blanks (default: those that fit this Python)
+REAPER_SPARK_DIR    where their environments are, as <dir>/spark-<release> (default: build/)
+REAPER_BIN          the binary (default: build/reaper)
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import uuid
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import binary  # noqa: E402
+import procs  # noqa: E402
+from sparkhost import Spark  # noqa: E402
+
+VENV_TOOL = binary.REPO / "tools" / "spark-venv"
+VENV_S = 900
+
+
+def releases():
+    chosen = os.environ.get("REAPER_SPARK", "").split()
+    if chosen:
+        return chosen
+    done = subprocess.run([VENV_TOOL, "--releases"], capture_output=True, text=True, timeout=60,
+                          check=True)
+    return done.stdout.split()
+
+
+def major(release):
+    return int(release.split(".")[0])
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "spark4: what only Spark 4 and later can do")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests of what Spark 4 brought are not there for 3.5."""
+    for_all, dropped = [], []
+    for item in items:
+        release = getattr(item, "callspec", None) and item.callspec.params.get("release")
+        old = release and major(release) < 4 and item.get_closest_marker("spark4")
+        (dropped if old else for_all).append(item)
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = for_all
+
+
+@pytest.fixture(scope="session")
+def reaper_binary():
+    if not binary.path().exists():
+        pytest.fail(f"{binary.path()} is not built; REAPER_BIN names another one", pytrace=False)
+    return binary.path()
+
+
+@pytest.fixture(scope="session", params=releases())
+def release(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def python(release):
+    """The python of this release's environment."""
+    base = pathlib.Path(os.environ.get("REAPER_SPARK_DIR", binary.REPO / "build"))
+    done = subprocess.run([VENV_TOOL, release, str(base / f"spark-{release}")], timeout=VENV_S,
+                          stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.split()[-1]
+
+
+@pytest.fixture(scope="session")
+def start_spark(python, tmp_path_factory):
+    """Start Sparks of this release; whoever forgets one has it ended, and fails."""
+    started = []
+
+    def start(name, **more):
+        spark = Spark(python, tmp_path_factory.mktemp(name), **more)
+        started.append(spark)
+        return spark
+
+    yield start
+    forgotten = [spark.log for spark in started if spark.snapshot()]
+    for spark in started:
+        if spark.snapshot():
+            spark.close()
+    assert not forgotten, f"not closed: {forgotten}"
+
+
+@pytest.fixture(scope="session")
+def shared(start_spark):
+    """The Spark that tests with the same settings share, by its name; one at a time."""
+    current = {}
+
+    def get(name, **more):
+        if name not in current:
+            drop()
+            current[name] = start_spark(name, **more)
+        return current[name]
+
+    def drop():
+        for name in list(current):
+            current.pop(name).close()
+
+    get.drop = drop
+    yield get
+    drop()
+
+
+@pytest.fixture
+def shared_spark(request, shared):
+    """As `shared`; after a test that failed the next one gets a new Spark."""
+    yield shared
+    if getattr(request.node, "failed", True):
+        shared.drop()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.when == "call":
+        item.failed = report.failed
+
+
+@pytest.fixture(scope="session")
+def stopped_spark(start_spark):
+    """A Spark with two pooled workers whose JVM is stopped from now on."""
+    spark = start_spark("stopped")
+    spark.pooled = spark.pool(2)
+    spark.freeze()
+    spark.stopped_at = time.monotonic()
+    yield spark
+    spark.close()
+
+
+@pytest.fixture(autouse=True)
+def stop_one_early(request):
+    """The row that takes 100 s begins with the first test of its release, beside the others."""
+    if any("stopped_spark" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        request.getfixturevalue("stopped_spark")
+
+
+@pytest.fixture
+def reaper_for(reaper_binary, tmp_path):
+    """A reaper with files of its own for one Spark."""
+
+    def make(spark, host=None):
+        home = tmp_path / f"reaper-{uuid.uuid4().hex[:8]}"
+        if spark.isolated:
+            return binary.Reaper(home, None, prefix=spark.enter())
+        return binary.Reaper(home, host or spark.jvm)
+
+    return make
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left():
+    """After the last test no process of any Spark of this run is there."""
+    yield
+    left = procs.of_run()
+    for proc in left:
+        procs.end_and_wait(proc)
+    assert not left, f"left behind: {sorted(left)}"

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sweep after sweep over a Spark that never rests: nothing that it still uses is ended.
+
+REAPER_LIVE_SWEEPS   how many sweeps (default: 100, or as many as fit in 90 s)
+"""
+
+import os
+import time
+
+import checks
+
+LIMIT_S = 90
+LOAD = ("fan_out", "short", "spin", "sleep", "upstream", "consumer", "leak")
+
+
+def leaks_of(spark, job):
+    """The workers that the job meant to leave behind."""
+    return {spark.noted(path.name) for path in spark.notes.glob(f"{job}-*")}
+
+
+def test_sweeps_over_a_live_spark(start_spark, reaper_for):
+    wanted = int(os.environ.get("REAPER_LIVE_SWEEPS", "0"))
+    limit_s = LIMIT_S if wanted == 0 else 3600
+    spark = start_spark("live", master="local[48]")
+    try:
+        reaper = reaper_for(spark)
+        assert reaper.settings["policy.timeout"] == reaper.settings["policy.min_age"] == "1s"
+        spark.pool(2)
+        jobs = {kind: spark.begin("mixed_load", kind=kind, seconds=limit_s + 60) for kind in LOAD}
+        began, sweeps, ended, kept = time.monotonic(), 0, set(), 0
+        while sweeps < (wanted or 100) and time.monotonic() - began < limit_s:
+            result = reaper.sweep().expect(0)
+            sweeps += 1
+            ended |= result.ended()
+            kept += result.doc["summary"]["keep"]
+            stray = result.ended() - leaks_of(spark, jobs["leak"])
+            assert not stray, f"sweep {sweeps} ended what nobody leaked: {stray}: {result}"
+        took = time.monotonic() - began
+        (spark.notes / "enough").touch()
+        done = {kind: spark.value(job, 60) for kind, job in jobs.items()}
+        print(f"{sweeps} sweeps in {took:.0f} s over {spark.version}: {len(ended)} leaks ended, "
+              f"{kept} times a worker was kept; jobs: { {k: v[0] for k, v in done.items()} }")
+        for kind, (count, attempt) in done.items():
+            assert count >= 2, f"{kind} ran {count} times in {took:.0f} s"
+            assert attempt == 0, f"a task of {kind} was tried again"
+        failed = spark.ask("failed-tasks")
+        assert failed["failed"] == failed["unknown"] == 0 and failed["stages"] > 50, failed
+        log = spark.log.read_text("utf-8", "replace")
+        assert "Lost task" not in log and "Python worker exited" not in log, spark.log_tail(200)
+        assert ended, "no leak came up: the sweeps had nothing to tell apart"
+        checks.settle(2)
+        reaper.sweep().expect(0)
+        left = {leak for leak in leaks_of(spark, jobs["leak"]) if leak in spark.snapshot()}
+        assert not left, f"leaks that no sweep ended: {left}"
+        assert sweeps >= min(wanted or 100, 40), f"only {sweeps} sweeps in {took:.0f} s"
+        checks.next_job_works(spark)
+    finally:
+        spark.close()
