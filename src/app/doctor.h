@@ -15,7 +15,7 @@
 /* What doctor looks at; all borrowed. */
 struct doctor_input {
 	const struct self *self;
-	const struct caps *caps;
+	const struct caps *caps; /* as they were before caps_drop() */
 	const struct config *config;
 	const char *config_path;   /* that was read, or NULL */
 	const struct audit *audit; /* one look */
@@ -23,14 +23,15 @@ struct doctor_input {
 };
 
 /**
- * Examines: kernel (pidfd_open, pidfd_send_signal, /proc/<pid>/sched, /proc/<pid>/syscall, sock_diag), privileges (which
- * capability is missing for which other user's trees), pid and network namespaces, hidepid, Yama, configuration,
- * state_dir and audit_log (writable?), markers (believed, distrusted, bad records with file and line, hosts without
- * logs and how to get them), and JVM children that listen on loopback and have never-exec'ed children
- * but match no class, with the [class] section to add.
+ * Examines: kernel (pidfd_open, /proc/<pid>/sched, /proc/<pid>/syscall, sock_diag), privileges (which
+ * capability is missing for other users' trees), pid and network namespaces, hidepid, Yama,
+ * configuration, state_dir and audit_log (writable?), markers (believed, distrusted, bad records with
+ * file and line, hosts without logs and how to get them), suspects and the proofs that they lack, and
+ * JVM children that listen on loopback and have never-exec'ed children but match no class, with the
+ * [class] section to add. Writes nothing.
  *
- * @param ret	filled.
- * @return 0; negative errno.
+ * @param ret	filled; foreign bytes are escaped.
+ * @return 0; -ENOMEM.
  */
 int doctor_examine(const struct doctor_input *in, struct checks *ret) _must_check_;
 
