@@ -165,7 +165,7 @@ static json_t *field(enum facts_type type, const char *at)
 	return json_integer(word);
 }
 
-static size_t field_size(enum facts_type type)
+size_t jsonw_size(enum facts_type type)
 {
 	switch (type) {
 	case FACTS_BOOL:
@@ -194,7 +194,7 @@ void jsonw_fields(struct jsonw *w, const struct facts_field *fields, size_t coun
 		}
 		list = jsonw_list();
 		for (size_t k = 0; k < f->count; k++)
-			jsonw_append(&list, field(f->type, at + k * field_size(f->type)));
+			jsonw_append(&list, field(f->type, at + k * jsonw_size(f->type)));
 		jsonw_add(w, f->name, &list);
 	}
 }

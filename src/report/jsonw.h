@@ -66,6 +66,9 @@ void jsonw_null(struct jsonw *w, const char *key);
 void jsonw_fields(struct jsonw *w, const struct facts_field *fields, size_t count,
 		  const void *base);
 
+/** @return the size of one element of that type, in bytes. */
+size_t jsonw_size(enum facts_type type);
+
 /** Adds an object or a list; the child is taken. */
 void jsonw_add(struct jsonw *w, const char *key, struct jsonw *child);
 

@@ -21,7 +21,11 @@ struct metrics {
 /** Counts an action. */
 void metrics_count(struct metrics *m, const struct action_record *action);
 
-/** Writes counters, and gauges of the last audit (workers by verdict and reason). */
+/**
+ * Writes counters, and gauges of the last audit (verdicts by reason).
+ *
+ * @param a	the last audit, or NULL: counters only.
+ */
 void metrics_format(const struct metrics *m, const struct audit *a, struct buf *ret);
 
 /** Writes the file, 0640. @return 0; negative errno. */

@@ -24,7 +24,10 @@ enum {
  */
 const char *words_why(const struct audit *a, const struct subject *s, char ret[WORDS_MAX]);
 
-/** The same for a daemon. @return ret. */
+/** @return what a reason says by itself; NULL: its words need a number or a name. */
+const char *words_reason(enum reason reason);
+
+/** The same as words_why() for a daemon. @return ret. */
 const char *words_why_daemon(const struct audit *a, const struct daemon *d, char ret[WORDS_MAX]);
 
 /** Says which proof is missing; NULL for MISSING_NOTHING. */
@@ -54,7 +57,15 @@ const char *words_proof_how(enum fence fence);
 const char *words_guard(enum reason guard, bool objects, const struct facts *f,
 			char ret[WORDS_MAX]);
 
-/** Says what was done to a process: "killed worker 4803 in 12 ms, 1.4 GiB freed". @return ret. */
+/** Says what waits in a worker's task socket. @return ret. */
+const char *words_unread(const struct facts *f, char ret[WORDS_MAX]);
+
+/**
+ * Says what was done to a process, without its why: "ended worker 4803 with SIGTERM in 12 ms, 1.4 GiB
+ * freed".
+ *
+ * @return ret.
+ */
 const char *words_action(const struct action_record *action, char ret[WORDS_MAX]);
 
 /** Writes an age for people: "1.2s", "41s", "12m", "3h12m", "2d4h"; "?" where unknown. @return ret. */

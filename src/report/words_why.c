@@ -53,6 +53,11 @@ static const char *const fixed[] = {
 };
 static_assert(ARRAY_SIZE(fixed) == REASON_COUNT, "every reason has words or says a number");
 
+const char *words_reason(enum reason reason)
+{
+	return fixed[reason];
+}
+
 static const char *task_name(const struct subject *s, char ret[WORDS_NAME_MAX])
 {
 	return s->marks.task_count ? words_name(s->marks.tasks[0], ret, WORDS_NAME_MAX) : NULL;
@@ -75,7 +80,7 @@ static void say_open_task(const struct audit *a, const struct subject *s, char r
 			 s->marks.open, since, task ? task : "?");
 }
 
-static void say_unread(const struct facts *f, char ret[WORDS_MAX])
+const char *words_unread(const struct facts *f, char ret[WORDS_MAX])
 {
 	char in[WORDS_SHORT_MAX], out[WORDS_SHORT_MAX], far[WORDS_SHORT_MAX];
 
@@ -85,6 +90,7 @@ static void say_unread(const struct facts *f, char ret[WORDS_MAX])
 		 words_size(f->recv_queue, in, sizeof(in)),
 		 words_size(f->send_queue, out, sizeof(out)),
 		 words_size(f->host_recv_queue, far, sizeof(far)));
+	return ret;
 }
 
 static void say_waiting(const struct subject *s, char ret[WORDS_MAX])
@@ -129,7 +135,7 @@ static void say_number(const struct audit *a, const struct subject *s, char ret[
 		say_open_task(a, s, ret);
 		break;
 	case REASON_UNREAD_BYTES:
-		say_unread(&s->facts, ret);
+		words_unread(&s->facts, ret);
 		break;
 	case REASON_FENCE_OFF:
 		snprintf(ret, WORDS_MAX, "%s holds, but `fences` does not name it",
