@@ -27,8 +27,9 @@ void cpu_clock_reset(struct cpu_clock *clock);
  * Says how long ago a thread last ran.
  *
  * Pins the caller to that CPU for a moment at the first question about it and restores its affinity.
- * Where that is refused, the largest exec_start seen on that CPU stands in: too short, never too
- * long. Readings are taken forward by the boot clock.
+ * Where that is refused, the largest exec_start seen on that CPU stands in. A reading counts for
+ * 250 ms and is never taken forward (the scheduler's clock leaves out interrupts, steal time and
+ * suspend): the answer may be too short by that much, never too long.
  *
  * @param cpu		field 39 of the thread's stat.
  * @param exec_start_us	se.exec_start of its sched file in microseconds; 0: unknown.

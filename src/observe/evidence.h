@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One look at one process, through its pinned /proc/<pid> directory. A process that vanishes between
- * two reads is reported as vanished, never as a mixture: its start is read first and last.
+ * two reads is reported as vanished, never as a mixture: its start is read first and last. A thread
+ * of a process (which has a /proc/<tid> too) is no process: vanished. What stat says (state, parent,
+ * flags, threads) is what it said last; a thread that came meanwhile makes asleep unknown.
  */
 #ifndef REAPER_OBSERVE_EVIDENCE_H
 #define REAPER_OBSERVE_EVIDENCE_H
@@ -12,7 +14,7 @@
 
 /* What to read; the dear parts only of those that need them. */
 enum evidence_want {
-	EVIDENCE_IDENTITY = 1 << 0, /* stat, status, exe, ns/pid, ns/net, statm */
+	EVIDENCE_IDENTITY = 1 << 0, /* stat, status, exe, ns/pid, ns/net, CPU clock */
 	EVIDENCE_SOCKETS = 1 << 1,  /* fd/, or fdinfo/ where fd/ may not be listed */
 	EVIDENCE_WAITS = 1 << 2, /* task/: state, syscall, wchan, sched, schedstat of each thread */
 	EVIDENCE_CGROUP = 1 << 3,

@@ -29,9 +29,11 @@ int processes_census(struct processes *source, struct snapshot *ret_snapshot) _m
 
 /**
  * Reads a process' argv, at most PROC_ARGV_MAX bytes, into p->argv (a cut element is dropped).
- * The read takes the target's mmap_lock, so it is done for few and once.
+ * The read takes the target's mmap_lock, so it is done for few and once. It is read through a
+ * pinned directory whose start must be p's, so it is that process' own.
  *
- * @return 0 (also for an empty argv, which is kept as ""); -ESRCH, -ENOENT: gone; -EACCES, -ENOMEM.
+ * @return 0 (an empty argv is kept as "" with argv_len 0); -ESRCH, -ENOENT: gone, or another process
+ *         by now; -EACCES, -ENOMEM; -EINVAL: its stat cannot be understood.
  */
 int processes_read_argv(struct proc *p) _must_check_;
 

@@ -27,7 +27,8 @@ struct self {
 /**
  * Fills it from /proc/self and /proc/sys/kernel/random/boot_id.
  *
- * @return 0; -ENOENT: no /proc; -EACCES.
+ * @return 0; -ENOENT: no /proc, or one of another pid namespace, whose numbers are not those that our
+ *         pidfds would be opened by; -EACCES.
  */
 int self_read(struct self *ret) _must_check_;
 

@@ -20,7 +20,10 @@ int sockets_open(struct sockets **ret_sockets) _must_check_;
 
 /**
  * Dumps all TCP (IPv4 and IPv6, every state) and unix stream sockets of our network namespace, with
- * queues, ages (tcp_info) and unix peers. A dump that the kernel flags as interrupted is taken again,
+ * queues, ages (tcp_info) and unix peers. TCP queues are the kernel's own numbers (a received FIN
+ * counts as one byte); recv_queue of a unix row is its unread bytes, send_queue the memory, with
+ * overhead, of what its peer has not read: 0 or not is all it says. A unix row with peer_known has
+ * peer_ino 0 when the peer is closed or not yet accepted. A dump that the kernel flags as interrupted is taken again,
  * at most three times.
  *
  * @param ret	filled and sorted; the caller frees it with socket_table_done(). inet_known and
@@ -42,7 +45,10 @@ int sockets_read_proc(int dirfd, struct socket_table *ret) _must_check_;
 
 /**
  * Looks one TCP connection up, exactly. The kernel answers with a listener where the connection is
- * absent, so an answer counts only if both addresses and ports are those asked for.
+ * absent, so an answer counts only if both addresses and ports are those asked for; and it finds a
+ * socket that is bound to an interface only by that interface's number, so all of them are asked
+ * before there is none. v4-mapped endpoints find the sockets of both families. A row that nobody
+ * holds (FIN_WAIT2, TIME_WAIT ...) has inode 0.
  *
  * @return 1: *ret_row is that connection; 0: there is none; negative errno: no answer, nothing is known.
  */

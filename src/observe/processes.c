@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "observe/processes.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libproc2/pids.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/pin.h"
+#include "observe/proc_parse.h"
+
+enum {
+	PROCESSES_STAT_MAX = 2048, /* 52 numbers and a name of 64 bytes */
+};
+
+struct processes {
+	uint64_t page_bytes;
+};
+
+/* All but the first and the last come from /proc/<pid>/stat; the last from the directory's owner. */
+enum {
+	ITEM_PID,
+	ITEM_PPID,
+	ITEM_PGRP,
+	ITEM_SID,
+	ITEM_STATE,
+	ITEM_FLAGS,
+	ITEM_BEGAN,
+	ITEM_THREADS,
+	ITEM_COMM,
+	ITEM_RSS,
+	ITEM_EUID,
+	ITEM_COUNT,
+};
+
+static const enum pids_item items[] = {
+	[ITEM_PID] = PIDS_ID_PID,       [ITEM_PPID] = PIDS_ID_PPID, [ITEM_PGRP] = PIDS_ID_PGRP,
+	[ITEM_SID] = PIDS_ID_SESSION,   [ITEM_STATE] = PIDS_STATE,  [ITEM_FLAGS] = PIDS_FLAGS,
+	[ITEM_BEGAN] = PIDS_TICS_BEGAN, [ITEM_THREADS] = PIDS_NLWP, [ITEM_COMM] = PIDS_CMD,
+	[ITEM_RSS] = PIDS_RSS,          [ITEM_EUID] = PIDS_ID_EUID,
+};
+static_assert(ARRAY_SIZE(items) == ITEM_COUNT, "every item is asked for");
+
+/* Where this fails, libproc2 would end the whole program by _exit(47). */
+static int processes_probe(void)
+{
+	char bytes[PROCESSES_STAT_MAX];
+	ssize_t len = fs_read_at(AT_FDCWD, "/proc/self/stat", bytes, sizeof(bytes));
+
+	if (len == -ENOTDIR || len == 0)
+		return -ENOENT;
+	return len < 0 ? (int)len : 0;
+}
+
+int processes_open(struct processes **ret_source)
+{
+	struct processes *source;
+	int r = processes_probe();
+
+	if (r < 0)
+		return r;
+	source = calloc(1, sizeof(*source));
+	if (!source)
+		return -ENOMEM;
+	source->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	*ret_source = source;
+	return 0;
+}
+
+static void processes_fill(const struct processes *source, const struct pids_result *from,
+			   struct proc *p)
+{
+	p->id.pid = from[ITEM_PID].result.s_int;
+	p->id.start = from[ITEM_BEGAN].result.ull_int;
+	p->ppid = from[ITEM_PPID].result.s_int;
+	p->pgrp = from[ITEM_PGRP].result.s_int;
+	p->sid = from[ITEM_SID].result.s_int;
+	p->uid = from[ITEM_EUID].result.u_int;
+	p->flags = (uint32_t)from[ITEM_FLAGS].result.ul_int;
+	p->threads = (uint32_t)from[ITEM_THREADS].result.s_int;
+	p->state = (char)from[ITEM_STATE].result.s_ch;
+	p->rss_bytes = from[ITEM_RSS].result.ul_int * source->page_bytes;
+	if (from[ITEM_COMM].result.str)
+		strncpy(p->comm, from[ITEM_COMM].result.str, sizeof(p->comm) - 1);
+}
+
+/*
+ * The library's handle lives for one census only: it never shrinks what it holds, and its one-shot
+ * calls cannot be begun anew on an old handle.
+ */
+int processes_census(struct processes *source, struct snapshot *ret_snapshot)
+{
+	enum pids_item asked[ITEM_COUNT];
+	struct snapshot snapshot = { 0 };
+	struct pids_info *info = NULL;
+	struct pids_fetch *fetch;
+	int r = processes_probe();
+
+	if (r < 0)
+		return -EIO;
+	memcpy(asked, items, sizeof(asked));
+	r = procps_pids_new(&info, asked, ITEM_COUNT);
+	if (r < 0)
+		return r == -ENOMEM ? r : -EIO;
+	errno = 0;
+	fetch = procps_pids_reap(info, PIDS_FETCH_TASKS_ONLY);
+	if (!fetch)
+		r = errno == ENOMEM ? -ENOMEM : -EIO;
+	for (int i = 0; fetch && i < fetch->counts->total; i++) {
+		struct proc *p = snapshot_add(&snapshot);
+
+		if (!p) {
+			r = -ENOMEM;
+			break;
+		}
+		processes_fill(source, fetch->stacks[i]->head, p);
+	}
+	(void)procps_pids_unref(&info);
+	if (r < 0) {
+		snapshot_done(&snapshot);
+		return r;
+	}
+	snapshot_sort(&snapshot);
+	*ret_snapshot = snapshot;
+	return 0;
+}
+
+/* Tells whether the directory is still that of the process the census saw. */
+static int processes_check_start(int dirfd, const struct proc *p)
+{
+	char bytes[PROCESSES_STAT_MAX];
+	struct proc_stat stat;
+	ssize_t len = fs_read_at(dirfd, "stat", bytes, sizeof(bytes));
+	int r;
+
+	if (len < 0)
+		return (int)len;
+	r = proc_parse_stat(bytes, (size_t)len, &stat);
+	if (r < 0)
+		return r;
+	return stat.start == p->id.start ? 0 : -ESRCH;
+}
+
+int processes_read_argv(struct proc *p)
+{
+	_cleanup_close_ int dirfd = pin_open(p->id.pid);
+	char bytes[PROC_ARGV_MAX + 1];
+	ssize_t len;
+	char *argv;
+	int r;
+
+	if (dirfd < 0)
+		return dirfd;
+	len = fs_read_at(dirfd, "cmdline", bytes, sizeof(bytes));
+	if (len < 0)
+		return (int)len;
+	r = processes_check_start(dirfd, p);
+	if (r < 0)
+		return r;
+	if (len == PROC_ARGV_MAX) {
+		while (len && bytes[len - 1])
+			len--;
+	} else if (len && bytes[len - 1]) {
+		len++; /* a process that wrote over its argv may have left no NUL: ours ends it */
+	}
+	argv = malloc((size_t)len + 1);
+	if (!argv)
+		return -ENOMEM;
+	memcpy(argv, bytes, (size_t)len);
+	argv[len] = '\0';
+	free(p->argv);
+	p->argv = argv;
+	p->argv_len = (size_t)len;
+	return 0;
+}
+
+void processes_close(struct processes *source)
+{
+	free(source);
+}

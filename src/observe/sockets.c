@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "observe/sockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libmnl/libmnl.h>
+#include <linux/inet_diag.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "model/grow.h"
+#include "observe/diag_parse.h"
+#include "observe/proc_parse.h"
+
+enum {
+	SOCKETS_BUF_BYTES = 32768, /* the kernel fills answers up to what was offered before */
+	SOCKETS_REQUEST_BYTES = 256,
+	SOCKETS_DUMP_TRIES = 3,
+	SOCKETS_WAIT_S = 5, /* an answer comes at once; this ends a wait for none */
+	SOCKETS_INTERFACES_MAX = 1024,
+};
+
+struct sockets {
+	struct mnl_socket *nl;
+	uint32_t seq;
+	uint64_t net_ns;
+	char buf[SOCKETS_BUF_BYTES];
+};
+
+/* A dump on its way into a table. */
+struct dump {
+	struct socket_table *table;
+	size_t inet_room;
+	size_t unix_room;
+};
+
+static int sockets_connect(struct sockets *s)
+{
+	struct timeval wait = { .tv_sec = SOCKETS_WAIT_S };
+	struct mnl_socket *nl = mnl_socket_open2(NETLINK_SOCK_DIAG, SOCK_CLOEXEC);
+	int r;
+
+	if (!nl)
+		return -errno;
+	if (mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
+	    setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0) {
+		r = -errno;
+		(void)mnl_socket_close(nl);
+		return r;
+	}
+	s->nl = nl;
+	return 0;
+}
+
+static void sockets_disconnect(struct sockets *s)
+{
+	if (s->nl)
+		(void)mnl_socket_close(s->nl);
+	s->nl = NULL;
+}
+
+static uint64_t sockets_own_ns(void)
+{
+	char link[64];
+	ssize_t len = readlink("/proc/self/ns/net", link, sizeof(link));
+	uint64_t ino;
+
+	if (len < 0 || proc_parse_ns_link(link, (size_t)len, &ino) < 0)
+		return 0;
+	return ino;
+}
+
+int sockets_open(struct sockets **ret_sockets)
+{
+	struct sockets *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	r = sockets_connect(s);
+	if (r < 0) {
+		free(s);
+		return r;
+	}
+	s->net_ns = sockets_own_ns();
+	*ret_sockets = s;
+	return 0;
+}
+
+void sockets_close(struct sockets *s)
+{
+	if (!s)
+		return;
+	sockets_disconnect(s);
+	free(s);
+}
+
+/* @return the callback's answer after an error. */
+static int fail_with(int error)
+{
+	errno = error;
+	return MNL_CB_ERROR;
+}
+
+static int on_inet(const struct nlmsghdr *nlh, void *data)
+{
+	struct dump *d = data;
+	struct socket_table *t = d->table;
+	struct inet_row row, *rows;
+	int r = diag_parse_inet(mnl_nlmsg_get_payload(nlh), mnl_nlmsg_get_payload_len(nlh), &row);
+
+	if (r < 0)
+		return fail_with(-r);
+	rows = grow(t->inet, t->inet_count, &d->inet_room, sizeof(*rows), SOCKET_ROWS_MAX);
+	if (!rows)
+		return fail_with(ENOMEM);
+	t->inet = rows;
+	rows[t->inet_count++] = row;
+	return MNL_CB_OK;
+}
+
+static int on_unix(const struct nlmsghdr *nlh, void *data)
+{
+	struct dump *d = data;
+	struct socket_table *t = d->table;
+	struct unix_row row, *rows;
+	int r = diag_parse_unix(mnl_nlmsg_get_payload(nlh), mnl_nlmsg_get_payload_len(nlh), &row);
+
+	if (r == -ENOENT)
+		return MNL_CB_OK;
+	if (r < 0)
+		return fail_with(-r);
+	rows = grow(t->unix_rows, t->unix_count, &d->unix_room, sizeof(*rows), SOCKET_ROWS_MAX);
+	if (!rows)
+		return fail_with(ENOMEM);
+	t->unix_rows = rows;
+	rows[t->unix_count++] = row;
+	return MNL_CB_OK;
+}
+
+static int on_single(const struct nlmsghdr *nlh, void *data)
+{
+	struct inet_row *row = data;
+	int r = diag_parse_inet(mnl_nlmsg_get_payload(nlh), mnl_nlmsg_get_payload_len(nlh), row);
+
+	return r < 0 ? fail_with(-r) : MNL_CB_OK;
+}
+
+/* The end of a dump carries its error, which libmnl does not look at: it would pass for an empty one. */
+static int on_done(const struct nlmsghdr *nlh, void *data _unused_)
+{
+	int error = 0;
+
+	if (mnl_nlmsg_get_payload_len(nlh) >= sizeof(error))
+		memcpy(&error, mnl_nlmsg_get_payload(nlh), sizeof(error));
+	return error < 0 ? fail_with(-error) : MNL_CB_STOP;
+}
+
+static int on_error(const struct nlmsghdr *nlh, void *data _unused_)
+{
+	const struct nlmsgerr *error = mnl_nlmsg_get_payload(nlh);
+
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(error->error))
+		return fail_with(EBADMSG);
+	return error->error ? fail_with(-error->error) : MNL_CB_STOP;
+}
+
+/* Never written; libmnl asks for it without const. */
+static mnl_cb_t sockets_on_control[] = {
+	[NLMSG_ERROR] = on_error,
+	[NLMSG_DONE] = on_done,
+};
+
+/*
+ * Sends a request and takes its answers until the last one (a dump) or the first (else).
+ *
+ * @return 0; negative errno. The connection is made anew after an error: the rest of the answer
+ *         may still be on its way.
+ */
+static int sockets_ask(struct sockets *s, struct nlmsghdr *nlh, mnl_cb_t on_row, void *data)
+{
+	bool dump = nlh->nlmsg_flags & NLM_F_DUMP;
+	unsigned portid;
+	int r;
+
+	if (!s->nl) {
+		r = sockets_connect(s);
+		if (r < 0)
+			return r;
+	}
+	portid = mnl_socket_get_portid(s->nl);
+	nlh->nlmsg_seq = ++s->seq;
+	if (mnl_socket_sendto(s->nl, nlh, nlh->nlmsg_len) < 0)
+		goto fail;
+	do {
+		ssize_t len = mnl_socket_recvfrom(s->nl, s->buf, sizeof(s->buf));
+
+		if (len < 0)
+			goto fail;
+		r = mnl_cb_run2(s->buf, (size_t)len, s->seq, portid, on_row, data,
+				sockets_on_control, ARRAY_SIZE(sockets_on_control));
+		if (r < 0)
+			goto fail;
+	} while (dump && r != MNL_CB_STOP);
+	return 0;
+fail:
+	r = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	sockets_disconnect(s);
+	return r;
+}
+
+/* @param states	bit n asks for sockets in state n. */
+static int dump_inet(struct sockets *s, uint8_t family, uint32_t states, struct dump *d)
+{
+	char buf[SOCKETS_REQUEST_BYTES] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct inet_diag_req_v2 *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
+
+	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	req->sdiag_family = family;
+	req->sdiag_protocol = IPPROTO_TCP;
+	req->idiag_ext = 1 << (INET_DIAG_INFO - 1);
+	req->idiag_states = states;
+	return sockets_ask(s, nlh, on_inet, d);
+}
+
+/* A machine without IPv6 has no such table, and says so as it does for a missing module. */
+static bool no_ipv6(void)
+{
+	_cleanup_close_ int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 && errno == EAFNOSUPPORT;
+}
+
+static int dump_tcp(struct sockets *s, struct dump *d)
+{
+	int r;
+
+	d->table->inet_count = 0;
+	r = dump_inet(s, AF_INET, UINT32_MAX, d);
+	if (r < 0)
+		return r;
+	r = dump_inet(s, AF_INET6, UINT32_MAX, d);
+	return r == -ENOENT && no_ipv6() ? 0 : r;
+}
+
+static int dump_unix(struct sockets *s, struct dump *d)
+{
+	char buf[SOCKETS_REQUEST_BYTES] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct unix_diag_req *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
+
+	d->table->unix_count = 0;
+	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	req->sdiag_family = AF_UNIX;
+	req->udiag_states = UINT32_MAX;
+	req->udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN;
+	return sockets_ask(s, nlh, on_unix, d);
+}
+
+/* An interrupted dump (the kernel says so, or a signal came) may miss rows: it is taken again. */
+static int dump_whole(struct sockets *s, int (*take)(struct sockets *, struct dump *),
+		      struct dump *d)
+{
+	int r = -EINTR;
+
+	for (int i = 0; i < SOCKETS_DUMP_TRIES && r == -EINTR; i++)
+		r = take(s, d);
+	return r;
+}
+
+int sockets_dump(struct sockets *s, struct socket_table *ret)
+{
+	struct socket_table table = { .net_ns = s->net_ns, .by_diag = true };
+	struct dump d = { .table = &table };
+	int tcp = dump_whole(s, dump_tcp, &d);
+	int local = dump_whole(s, dump_unix, &d);
+
+	if (tcp == -ENOMEM || local == -ENOMEM) {
+		socket_table_done(&table);
+		return -ENOMEM;
+	}
+	table.inet_known = tcp == 0;
+	table.unix_known = local == 0;
+	if (!table.inet_known)
+		table.inet_count = 0;
+	if (!table.unix_known)
+		table.unix_count = 0;
+	socket_table_sort(&table);
+	*ret = table;
+	return 0;
+}
+
+/* A v4-mapped address is asked for as IPv4: that finds sockets of both families. */
+static void lookup_address(const struct endpoint *e, uint8_t family, __be32 ret_addr[4])
+{
+	if (family == AF_INET)
+		memcpy(ret_addr, &e->addr.s6_addr[12], sizeof(*ret_addr));
+	else
+		memcpy(ret_addr, &e->addr, sizeof(e->addr));
+}
+
+static bool endpoint_equal(const struct endpoint *a, const struct endpoint *b)
+{
+	return a->port == b->port && IN6_ARE_ADDR_EQUAL(&a->addr, &b->addr);
+}
+
+/*
+ * Without the module that answers, the kernel says the same as for "no such connection". A dump of
+ * no state at all costs nothing and tells whether the module is there.
+ */
+static int lookup_can_miss(struct sockets *s, uint8_t family)
+{
+	_cleanup_(socket_table_done) struct socket_table none = { 0 };
+	struct dump d = { .table = &none };
+
+	return dump_inet(s, family, 0, &d);
+}
+
+/* Looks a connection up among those that are bound to one interface (0: to none). */
+static int lookup_on(struct sockets *s, const struct endpoint *local, const struct endpoint *remote,
+		     unsigned interface, struct inet_row *ret_row)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED(&local->addr) && IN6_IS_ADDR_V4MAPPED(&remote->addr);
+	char buf[SOCKETS_REQUEST_BYTES] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct inet_diag_req_v2 *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
+	struct inet_row row = { 0 };
+	int r;
+
+	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
+	nlh->nlmsg_flags = NLM_F_REQUEST;
+	req->sdiag_family = v4 ? AF_INET : AF_INET6;
+	req->sdiag_protocol = IPPROTO_TCP;
+	req->idiag_ext = 1 << (INET_DIAG_INFO - 1);
+	req->idiag_states = UINT32_MAX;
+	req->id.idiag_sport = htons(local->port);
+	req->id.idiag_dport = htons(remote->port);
+	req->id.idiag_if = interface;
+	req->id.idiag_cookie[0] = INET_DIAG_NOCOOKIE;
+	req->id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+	lookup_address(local, req->sdiag_family, req->id.idiag_src);
+	lookup_address(remote, req->sdiag_family, req->id.idiag_dst);
+	r = sockets_ask(s, nlh, on_single, &row);
+	if (r == -ENOENT)
+		return lookup_can_miss(s, v4 ? AF_INET : AF_INET6);
+	if (r < 0)
+		return r;
+	if (!endpoint_equal(&row.local, local) || !endpoint_equal(&row.remote, remote))
+		return 0;
+	*ret_row = row;
+	return 1;
+}
+
+/*
+ * A socket that is bound to an interface (SO_BINDTODEVICE, and what its listener accepts) is found
+ * only by that interface's number, so none is absent before all of them were asked.
+ */
+static int lookup_bound(struct sockets *s, const struct endpoint *local,
+			const struct endpoint *remote, struct inet_row *ret_row)
+{
+	struct if_nameindex *all = if_nameindex();
+	int r = 0;
+
+	if (!all)
+		return errno ? -errno : -EIO;
+	for (unsigned i = 0; all[i].if_index && r == 0; i++) {
+		r = i < SOCKETS_INTERFACES_MAX
+			    ? lookup_on(s, local, remote, all[i].if_index, ret_row)
+			    : -E2BIG;
+	}
+	if_freenameindex(all);
+	return r;
+}
+
+int sockets_lookup(struct sockets *s, const struct endpoint *local, const struct endpoint *remote,
+		   struct inet_row *ret_row)
+{
+	int r = lookup_on(s, local, remote, 0, ret_row);
+
+	return r == 0 ? lookup_bound(s, local, remote, ret_row) : r;
+}
