@@ -120,20 +120,16 @@ static void add_marks(struct jsonw *row, const struct subject *s)
 	jsonw_str(row, "marker", marker_state_name(s->marks.state));
 }
 
-/* A helper has no verdict of its own: it is ended with its worker or left with it. */
 static void add_verdict(struct jsonw *row, const struct subject *s)
 {
 	const struct verdict *v = &s->verdict;
-	bool own = s->role != ROLE_HELPER;
-	bool fenced = own && v->fence != FENCE_NONE;
 
-	jsonw_str(row, "verdict", own ? action_name(v->action) : NULL);
-	jsonw_str(row, "reason", own ? reason_name(v->reason) : NULL);
-	jsonw_str(row, "fence", fence_name(own ? v->fence : FENCE_NONE));
-	jsonw_u64(row, "fence_age_ms", fenced ? v->fence_age_ms : UNKNOWN_U64);
-	jsonw_str(row, "missing", own ? words_missing(v->missing) : NULL);
-	jsonw_u64(row, "due_in_ms",
-		  own && v->reason == REASON_WAITING ? v->due_in_ms : UNKNOWN_U64);
+	jsonw_str(row, "verdict", action_name(v->action));
+	jsonw_str(row, "reason", reason_name(v->reason));
+	jsonw_str(row, "fence", fence_name(v->fence));
+	jsonw_u64(row, "fence_age_ms", v->fence != FENCE_NONE ? v->fence_age_ms : UNKNOWN_U64);
+	jsonw_str(row, "missing", words_missing(v->missing));
+	jsonw_u64(row, "due_in_ms", v->reason == REASON_WAITING ? v->due_in_ms : UNKNOWN_U64);
 }
 
 void json_rows_worker(struct jsonw *row, const struct audit *a, const struct subject *s)

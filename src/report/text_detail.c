@@ -207,6 +207,17 @@ const char *text_detail(const struct audit *a, const struct subject *s, char ret
 	return ret;
 }
 
+const char *text_detail_helper(const struct audit *a, const struct subject *s)
+{
+	if (s->holds_task_socket)
+		return "holds its task socket";
+	if (s->verdict.action == ACTION_REAP)
+		return "ended with it";
+	if (s->worker >= 0 && a->subjects[s->worker].verdict.action == ACTION_REAP)
+		return "spared by `helpers`";
+	return "";
+}
+
 const char *text_detail_missing(const struct subject *s, char ret[WORDS_MAX])
 {
 	const char *missing = words_missing(s->verdict.missing);

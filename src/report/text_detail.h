@@ -10,6 +10,9 @@
 /** Says the one number or name that belongs to a worker's reason, or nothing. @return ret. */
 const char *text_detail(const struct audit *a, const struct subject *s, char ret[WORDS_MAX]);
 
+/** Says what becomes of a helper. @return a constant string. */
+const char *text_detail_helper(const struct audit *a, const struct subject *s);
+
 /** Says what a suspect lacks, and what waits in its socket; "" where there is nothing. @return ret. */
 const char *text_detail_missing(const struct subject *s, char ret[WORDS_MAX]);
 

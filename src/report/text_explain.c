@@ -117,8 +117,7 @@ static void judgement(struct lines *l, const struct explanation *e)
 	char text[WORDS_MAX];
 
 	if (e->subject) {
-		if (e->subject->role != ROLE_HELPER)
-			add_verdict(l, &e->subject->verdict);
+		add_verdict(l, &e->subject->verdict);
 		line_wrap(l, words_why(e->audit, e->subject, text), "", EXPLAIN_INDENT);
 	} else if (e->daemon) {
 		add_verdict(l, &e->daemon->verdict);

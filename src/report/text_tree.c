@@ -108,17 +108,16 @@ static void draw_helper(struct tree *t, const struct subject *s, const struct pr
 	unsigned column;
 
 	branch(t, at, last);
-	line_color(&t->l, LINE_DIM);
 	line_printf(&t->l, "%-*" PRId32 " ", t->pid_width, s->id.pid);
 	column = t->l.column + TREE_VERDICT_COLUMNS;
+	line_color(&t->l, verdict_colors[s->verdict.action]);
 	line_text(&t->l, "helper");
 	line_color(&t->l, LINE_PLAIN);
 	line_pad(&t->l, column);
 	line_foreign(&t->l, s->comm, TREE_COMM_COLUMNS);
 	column += TREE_REASON_COLUMNS;
 	line_pad(&t->l, column);
-	detail_and_size(t, s->holds_task_socket ? "holds its task socket" : "", rss_of(s), &under,
-			column);
+	detail_and_size(t, text_detail_helper(t->a, s), rss_of(s), &under, column);
 }
 
 /* How many helpers stand behind a worker. */

@@ -174,17 +174,21 @@ static void add_fence_age(const struct subject *s, char ret[WORDS_MAX])
 		 wait ? wait : "");
 }
 
+/* A helper is ended with its worker or stays with it: what it does itself decides nothing. */
 static void say_helper(const struct audit *a, const struct subject *s, char ret[WORDS_MAX])
 {
 	const struct subject *worker = a && s->worker >= 0 ? &a->subjects[s->worker] : NULL;
-	char of[WORDS_SHORT_MAX + 8] = "";
+	char of[WORDS_SHORT_MAX] = "its worker";
+	const char *fate = "it stays with it";
 
 	if (worker)
-		snprintf(of, sizeof(of), " %" PRId32, worker->id.pid);
-	snprintf(ret, WORDS_MAX, "helper of worker%s%s", of,
-		 s->holds_task_socket
-			 ? "; holds its task socket, so it is ended with it whatever `helpers` says"
-			 : "; with helpers=yes it is ended with it");
+		snprintf(of, sizeof(of), "worker %" PRId32, worker->id.pid);
+	if (s->verdict.action == ACTION_REAP)
+		fate = s->holds_task_socket ? "it holds the task socket too and is ended with it"
+					    : "it is ended with it";
+	else if (worker && worker->verdict.action == ACTION_REAP)
+		fate = "`helpers` spares it";
+	snprintf(ret, WORDS_MAX, "a descendant of %s: %s", of, fate);
 }
 
 const char *words_why(const struct audit *a, const struct subject *s, char ret[WORDS_MAX])
