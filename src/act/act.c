@@ -13,8 +13,6 @@
 #include "base/pin.h"
 
 enum {
-	RECHECK_FIRST_MS = 60 * 1000, /* of an unkillable process; doubles each time */
-	RECHECK_DOUBLINGS = 6,        /* up to 64 minutes */
 	WCHAN_MAX = 64,
 	PRIORITY_HIGHEST = -20,
 };
@@ -101,19 +99,14 @@ static bool signal_now(struct victim *v, int sig, const struct act_graces *grace
 	return false;
 }
 
+/* SIGKILL stays pending: it needs no second one, and the next look says whether it is gone. */
 static bool unkillable(struct victim *v, uint64_t now_ms)
 {
-	bool first = v->stage != ACT_UNKILLABLE;
-	uint32_t doublings = MIN(v->checks, (uint32_t)RECHECK_DOUBLINGS);
-
 	v->stage = ACT_UNKILLABLE;
-	v->deadline_ms = now_ms + ((uint64_t)RECHECK_FIRST_MS << doublings);
-	v->checks++;
 	v->record.outcome = OUTCOME_UNKILLABLE;
 	v->record.took_ms = now_ms - v->began_ms;
-	if (first)
-		say_wchan(v);
-	return first;
+	say_wchan(v);
+	return true;
 }
 
 static bool has_ended(const struct victim *v)
@@ -123,7 +116,7 @@ static bool has_ended(const struct victim *v)
 
 bool act_step(struct victim *v, const struct act_graces *graces, uint64_t now_ms)
 {
-	if (v->stage == ACT_DONE)
+	if (v->stage == ACT_DONE || v->stage == ACT_UNKILLABLE)
 		return true;
 	if (has_ended(v)) {
 		enum outcome how = v->stage == ACT_PINNED   ? OUTCOME_VANISHED

@@ -13,7 +13,7 @@ enum act_stage {
 	ACT_PINNED,     /* nothing was sent */
 	ACT_TERMED,     /* SIGTERM was sent */
 	ACT_KILLED,     /* SIGKILL was sent */
-	ACT_UNKILLABLE, /* still there kill_grace after SIGKILL; looked at again */
+	ACT_UNKILLABLE, /* still there kill_grace after SIGKILL */
 	ACT_DONE,
 };
 
@@ -28,7 +28,6 @@ struct victim {
 	uint64_t began_ms;    /* boot clock of the first signal */
 	uint64_t deadline_ms; /* when to call act_step() again at the latest */
 	uint64_t anon_bytes;  /* it had; UNKNOWN_U64 */
-	uint32_t checks;      /* of an unkillable one: looks since, for the back-off */
 	struct action_record record;
 };
 
@@ -48,10 +47,10 @@ int act_pin(struct ident id, enum role role, struct victim *ret) _must_check_;
 /**
  * Takes the next step towards the end of a pinned process: SIGTERM, after term_ms SIGKILL (the victim's
  * priority is raised first where that is allowed: 13 times faster on a starved host), after kill_ms
- * unkillable, then a look again after 1, 2, 4 ... 60 minutes. Gone is only what its pidfd says is gone.
+ * unkillable. Gone is only what its pidfd says is gone.
  *
  * @param now_ms	boot clock.
- * @return true: the stage is ACT_DONE or has just become ACT_UNKILLABLE, and v->record says how it went.
+ * @return true: the stage is ACT_DONE or ACT_UNKILLABLE, and v->record says how it went.
  */
 bool act_step(struct victim *v, const struct act_graces *graces, uint64_t now_ms);
 

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ini.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -11,9 +10,9 @@
 #include <unistd.h>
 
 #include "app/config_defaults.h"
+#include "app/config_file.h"
 #include "app/config_keys.h"
 #include "app/config_parse.h"
-#include "base/fs.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
@@ -175,61 +174,6 @@ static int take_text(struct loader *l, const char *bytes, size_t len)
 	return 0;
 }
 
-/* Opens the file, and believes it only if nobody else can write it. Returns 1: there is none. */
-static int open_file(struct loader *l, bool must_be_there, int *ret_fd)
-{
-	_cleanup_close_ int fd = -1;
-	const char *why;
-	struct stat st;
-
-	/* O_NONBLOCK: the open of a FIFO must not wait for a writer. */
-	fd = open(l->file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && !must_be_there)
-		return 1;
-	if (fd < 0 && errno == ELOOP) {
-		config_problem(l->problem, "%s: is a symbolic link; expected a regular file",
-			       l->file);
-		return -EINVAL;
-	}
-	if (fd < 0 || fstat(fd, &st)) {
-		config_problem(l->problem, "%s: %s; expected a file that can be read", l->file,
-			       strerror(errno));
-		return -EINVAL;
-	}
-	why = fs_distrust(&st, geteuid());
-	if (why) {
-		config_problem(l->problem,
-			       "%s: %s; expected a regular file of root's or your own that nobody "
-			       "else may write",
-			       l->file, why);
-		return -EINVAL;
-	}
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
-static int load_file(struct loader *l, bool must_be_there)
-{
-	_cleanup_close_ int fd = -1;
-	_cleanup_free_ char *bytes = NULL;
-	size_t len = 0;
-	int r;
-
-	r = open_file(l, must_be_there, &fd);
-	if (r)
-		return r < 0 ? r : order_classes(l);
-	r = fs_read_all(fd, CONFIG_FILE_MAX, &bytes, &len);
-	if (r == -EFBIG)
-		config_problem(l->problem, "%s: too long; expected at most %d bytes", l->file,
-			       CONFIG_FILE_MAX);
-	else if (r)
-		config_problem(l->problem, "%s: %s; expected a file that can be read", l->file,
-			       strerror(-r));
-	if (r)
-		return r == -ENOMEM ? r : -EINVAL;
-	return take_text(l, bytes, len);
-}
-
 static int load_sets(struct loader *l, const char *const *sets, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -352,8 +296,26 @@ static int load_defaults(struct loader *l)
 	return 0;
 }
 
-int config_load(const char *path, const char *const *sets, size_t set_count, struct config **ret,
-		struct problem *ret_problem)
+/* Takes the defaults, the file's text (NULL: there is no file), then --set. */
+static int load(struct loader *l, const char *bytes, size_t len, const char *const *sets,
+		size_t set_count)
+{
+	int r;
+
+	r = load_defaults(l);
+	if (!r)
+		r = bytes ? take_text(l, bytes, len) : order_classes(l);
+	if (!r)
+		r = load_sets(l, sets, set_count);
+	if (!r)
+		r = check_classes(l);
+	if (!r)
+		r = list_settings(l);
+	return r;
+}
+
+int config_load_text(const char *name, const char *bytes, size_t len, const char *const *sets,
+		     size_t set_count, struct config **ret, struct problem *ret_problem)
 {
 	_cleanup_free_ struct loader *l = calloc(1, sizeof(*l));
 	int r = -ENOMEM;
@@ -362,25 +324,31 @@ int config_load(const char *path, const char *const *sets, size_t set_count, str
 	if (!l)
 		return r;
 	l->problem = ret_problem;
-	l->file = path ? path : DEFAULT_PATH;
+	l->file = name;
 	l->config = calloc(1, sizeof(*l->config));
 	if (!l->config)
 		return r;
-	r = load_defaults(l);
-	if (!r)
-		r = load_file(l, path != NULL);
-	if (!r)
-		r = load_sets(l, sets, set_count);
-	if (!r)
-		r = check_classes(l);
-	if (!r)
-		r = list_settings(l);
+	r = load(l, bytes, len, sets, set_count);
 	if (r) {
 		config_free(l->config);
 		return r;
 	}
 	*ret = l->config;
 	return 0;
+}
+
+int config_load(const char *path, const char *const *sets, size_t set_count, struct config **ret,
+		struct problem *ret_problem)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t len = 0;
+	int r;
+
+	r = config_read(path ? path : DEFAULT_PATH, path != NULL, &bytes, &len, ret_problem);
+	if (r)
+		return r;
+	return config_load_text(path ? path : DEFAULT_PATH, bytes, len, sets, set_count, ret,
+				ret_problem);
 }
 
 void config_free(struct config *c)

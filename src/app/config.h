@@ -64,6 +64,16 @@ const char *config_default_path(void);
 int config_load(const char *path, const char *const *sets, size_t set_count, struct config **ret,
 		struct problem *ret_problem) _must_check_;
 
+/**
+ * The same from a text that is there already.
+ *
+ * @param name	of the file, for origins and the problem.
+ * @param bytes	ends in a NUL that len does not count; NULL: there is no file.
+ */
+int config_load_text(const char *name, const char *bytes, size_t len, const char *const *sets,
+		     size_t set_count, struct config **ret, struct problem *ret_problem)
+	_must_check_;
+
 /** Frees it; NULL is allowed. */
 void config_free(struct config *c);
 

@@ -30,8 +30,11 @@ enum {
 
 int look_open(const struct config *config, const pid_t *hosts, size_t host_count, struct look *ret)
 {
-	struct look l = { .config = config, .hosts = hosts, .host_count = host_count };
+	struct look l = { .config = config, .named_count = host_count };
 	int err = self_read(&l.self);
+
+	for (size_t i = 0; i < host_count; i++)
+		l.named[i].pid = hosts[i];
 
 	if (err == 0)
 		err = processes_open(&l.processes);
@@ -276,11 +279,20 @@ static int look_at_all(struct look *l, struct audit *a)
 	return 0;
 }
 
-static int check_named(const struct look *l, const struct audit *a)
+/* A --host must be there at the first look; what goes later is gone, whoever has its number then. */
+static int find_named(struct look *l, const struct audit *a)
 {
-	for (size_t i = 0; i < l->host_count; i++)
-		if (!snapshot_find(&a->snapshot, l->hosts[i]))
+	l->living_count = 0;
+	for (size_t i = 0; i < l->named_count; i++) {
+		const struct proc *p = snapshot_find(&a->snapshot, l->named[i].pid);
+
+		if (!l->named[i].start && !p)
 			return -ESRCH;
+		if (!l->named[i].start)
+			l->named[i] = p->id;
+		if (p && ident_equal(p->id, l->named[i]))
+			l->living[l->living_count++] = p->id.pid;
+	}
 	return 0;
 }
 
@@ -333,7 +345,7 @@ static bool is_readable(const struct evidence *e)
 /* Another user's tree of which nothing can be read is counted, not judged. */
 static void hide_unreadable(struct look *l, struct audit *a)
 {
-	_cleanup_free_ pid_t *keep = calloc(a->host_count + 1, sizeof(*keep));
+	_cleanup_free_ struct ident *keep = calloc(a->host_count + 1, sizeof(*keep));
 	size_t kept = 0;
 
 	for (size_t i = 0; keep && i < a->host_count; i++) {
@@ -349,7 +361,7 @@ static void hide_unreadable(struct look *l, struct audit *a)
 		h->unreadable &= daemons && h->uid != l->self.euid;
 		a->hidden_trees += h->unreadable;
 		if (!h->unreadable)
-			keep[kept++] = h->id.pid;
+			keep[kept++] = h->id;
 	}
 	if (keep && kept < a->host_count)
 		tree_keep_hosts(a, keep, kept, true);
@@ -365,11 +377,11 @@ static bool is_listed(const struct audit *a, pid_t pid)
 
 static int cut_to_named(struct look *l, struct audit *a)
 {
-	for (size_t i = 0; i < l->host_count; i++)
-		if (!is_listed(a, l->hosts[i]))
+	for (size_t i = 0; i < l->living_count; i++)
+		if (!is_listed(a, l->living[i]))
 			return -EACCES;
 	a->hidden_trees = 0;
-	tree_keep_hosts(a, l->hosts, l->host_count, false);
+	tree_keep_hosts(a, l->named, l->named_count, false);
 	return 0;
 }
 
@@ -387,21 +399,22 @@ static int build(struct look *l, struct tree_input *in, struct audit *a)
 		return err;
 	correlate_mark_ancestors(a, l->self.pid);
 	hide_unreadable(l, a);
-	err = l->host_count ? cut_to_named(l, a) : look_logged_hosts(l, a);
+	err = l->named_count ? cut_to_named(l, a) : look_logged_hosts(l, a);
 	return err < 0 ? err : describe_hosts(l, a);
 }
 
 static int fill(struct look *l, struct audit *a)
 {
 	_cleanup_free_ struct tree_memory *memory = NULL;
-	struct tree_input in = { .named_hosts = l->hosts, .named_count = l->host_count };
+	struct tree_input in = { .named_hosts = l->living };
 	int err = processes_census(l->processes, &a->snapshot);
 
 	if (err == 0)
-		err = check_named(l, a);
+		err = find_named(l, a);
 	if (err == 0)
 		err = remember(&l->history, &memory, &in.memory_count);
 	in.memory = memory;
+	in.named_count = l->living_count;
 	if (err == 0)
 		err = look_markers(l, a);
 	if (err == 0)

@@ -5,6 +5,7 @@
 #ifndef REAPER_APP_LOOK_H
 #define REAPER_APP_LOOK_H
 
+#include "app/cli.h"
 #include "app/config.h"
 #include "correlate/history.h"
 #include "correlate/ledger.h"
@@ -23,9 +24,11 @@ struct look_pin {
 
 /* What is kept between looks. */
 struct look {
-	const struct config *config; /* borrowed; may be exchanged between looks */
-	const pid_t *hosts;          /* --host; borrowed */
-	size_t host_count;
+	const struct config *config;       /* borrowed; may be exchanged between looks */
+	struct ident named[CLI_HOSTS_MAX]; /* --host; start 0 until the first look has found it */
+	size_t named_count;
+	pid_t living[CLI_HOSTS_MAX]; /* those that the last census saw */
+	size_t living_count;
 	struct self self;
 	struct processes *processes;
 	struct sockets *sockets; /* NULL: no netlink, tables by /proc only */

@@ -155,7 +155,7 @@ static bool holds(const struct evidence *e, uint64_t ino)
 /* Of a worker whose daemon is dead the host is whoever holds the other end. */
 static int find_holder(struct look *l, struct audit *a, struct subject *s)
 {
-	struct tree_input in = { .named_hosts = l->hosts, .named_count = l->host_count };
+	struct tree_input in = { .named_hosts = l->living, .named_count = l->living_count };
 
 	for (size_t i = 0; i < a->snapshot.count; i++) {
 		const struct proc *p = &a->snapshot.procs[i];

@@ -247,14 +247,12 @@ static bool step_all(struct reap *r, uint64_t now_ms)
 
 	for (size_t i = 0; i < r->count; i++) {
 		struct victim *v = &r->victims[i];
-		bool was_over = is_over(v);
 
-		if (v->stage == ACT_DONE)
+		if (is_over(v))
 			continue;
 		if (may_step(r, v) && act_step(v, &graces, now_ms)) {
 			note_unkillable(r, v);
-			if (!was_over || v->stage == ACT_DONE)
-				r->sink(r->arg, &v->record);
+			r->sink(r->arg, &v->record);
 		}
 		alive |= !is_over(v);
 	}
@@ -278,12 +276,17 @@ bool reap_step(struct reap *r, uint64_t now_ms)
 	return alive;
 }
 
+bool reap_waits_for(const struct victim *v)
+{
+	return !is_over(v);
+}
+
 uint64_t reap_deadline_ms(const struct reap *r)
 {
 	uint64_t deadline = UNKNOWN_U64;
 
 	for (size_t i = 0; i < r->count; i++)
-		if (r->victims[i].stage != ACT_DONE && r->victims[i].stage != ACT_PINNED)
+		if (!is_over(&r->victims[i]) && r->victims[i].stage != ACT_PINNED)
 			deadline = MIN(deadline, r->victims[i].deadline_ms);
 	return deadline;
 }

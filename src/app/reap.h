@@ -49,12 +49,16 @@ int reap_begin(struct reap *r, const struct audit *first, const struct plan *pla
  * Goes on as far as it can without waiting.
  *
  * @param now_ms	boot clock.
- * @return true: something still has to end; call again when one of reap_fds() is readable or at reap_deadline_ms().
+ * @return true: something still has to end; call again when a pidfd that
+ *         reap_waits_for() is readable, or at reap_deadline_ms().
  */
 bool reap_step(struct reap *r, uint64_t now_ms);
 
 /** @return the boot clock's time at which to call reap_step() at the latest; UNKNOWN_U64: none. */
 uint64_t reap_deadline_ms(const struct reap *r);
+
+/** @return true if its pidfd has to be polled: it is signalled, or will be, and is not gone. */
+bool reap_waits_for(const struct victim *v);
 
 /** Breaks off: what is still alive is reported as held, nothing more is signalled. */
 void reap_stop(struct reap *r, const char *why);

@@ -226,38 +226,52 @@ int tree_build(struct audit *a, const struct tree_input *in)
 }
 
 struct cut {
-	const pid_t *hosts;
+	const struct ident *hosts;
 	size_t count;
 	bool keep_hostless;
 };
 
-static bool keeps(const struct audit *a, const struct cut *c, int host)
+static bool is_kept(const struct cut *c, struct ident host)
 {
-	if (host < 0)
-		return c->keep_hostless;
 	for (size_t i = 0; i < c->count; i++)
-		if (c->hosts[i] == a->hosts[host].id.pid)
+		if (ident_equal(c->hosts[i], host))
 			return true;
 	return false;
 }
 
-/* Where a kept host or daemon stands once those before it that go are gone; -1 stays. */
+static bool keeps_daemon(const struct audit *a, const struct cut *c, const struct daemon *d)
+{
+	return d->host < 0 ? c->keep_hostless : is_kept(c, a->hosts[d->host].id);
+}
+
+static bool keeps_subject(const struct audit *a, const struct cut *c, const struct subject *s)
+{
+	if (s->host >= 0)
+		return is_kept(c, a->hosts[s->host].id);
+	return c->keep_hostless || is_kept(c, s->host_id);
+}
+
+/* Where a host or daemon stands once those that go are gone; -1 if it goes itself. */
 static int host_place(const struct audit *a, const struct cut *c, int host)
 {
 	int place = 0;
 
+	if (host < 0 || !is_kept(c, a->hosts[host].id))
+		return -1;
 	for (int i = 0; i < host; i++)
-		place += keeps(a, c, i);
-	return host < 0 ? host : place;
+		place += is_kept(c, a->hosts[i].id);
+	return place;
 }
 
 static int daemon_place(const struct audit *a, const struct cut *c, int daemon)
 {
 	int place = 0;
 
+	if (daemon < 0 || !keeps_daemon(a, c, &a->daemons[daemon]))
+		return -1;
 	for (int i = 0; i < daemon; i++)
-		place += keeps(a, c, a->daemons[i].host);
-	return daemon < 0 ? daemon : place;
+		place += keeps_daemon(a, c, &a->daemons[i]);
+	return place;
 }
 
 static void cut_subjects(struct audit *a, const struct cut *c)
@@ -267,7 +281,7 @@ static void cut_subjects(struct audit *a, const struct cut *c)
 	for (size_t i = 0; i < a->subject_count; i++) {
 		struct subject *s = &a->subjects[i];
 
-		if (!keeps(a, c, s->host)) {
+		if (!keeps_subject(a, c, s)) {
 			evidence_done(&s->ev);
 			continue;
 		}
@@ -289,7 +303,7 @@ static void cut_daemons(struct audit *a, const struct cut *c)
 	for (size_t i = 0; i < a->daemon_count; i++) {
 		struct daemon *d = &a->daemons[i];
 
-		if (!keeps(a, c, d->host)) {
+		if (!keeps_daemon(a, c, d)) {
 			evidence_done(&d->ev);
 			continue;
 		}
@@ -299,7 +313,7 @@ static void cut_daemons(struct audit *a, const struct cut *c)
 	a->daemon_count = kept;
 }
 
-void tree_keep_hosts(struct audit *a, const pid_t *hosts, size_t count, bool keep_hostless)
+void tree_keep_hosts(struct audit *a, const struct ident *hosts, size_t count, bool keep_hostless)
 {
 	const struct cut c = { hosts, count, keep_hostless };
 	size_t kept = 0;
@@ -307,7 +321,7 @@ void tree_keep_hosts(struct audit *a, const pid_t *hosts, size_t count, bool kee
 	cut_subjects(a, &c);
 	cut_daemons(a, &c);
 	for (size_t i = 0; i < a->host_count; i++)
-		if (keeps(a, &c, (int)i))
+		if (is_kept(&c, a->hosts[i].id))
 			a->hosts[kept++] = a->hosts[i];
 	a->host_count = kept;
 }

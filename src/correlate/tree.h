@@ -88,10 +88,10 @@ bool tree_is_ancestor(const struct snapshot *s, pid_t ancestor, pid_t pid);
 
 /**
  * Cuts an audit to some hosts' trees (--host, explain): other hosts, daemons and subjects are removed,
- * and what they hold is freed.
+ * and what they hold is freed. A subject whose host has gone stays if it was one of these.
  *
- * @param hosts	pids; subjects and daemons without a host go, unless keep_hostless is set.
+ * @param keep_hostless	whether daemons and subjects of no known host stay.
  */
-void tree_keep_hosts(struct audit *a, const pid_t *hosts, size_t count, bool keep_hostless);
+void tree_keep_hosts(struct audit *a, const struct ident *hosts, size_t count, bool keep_hostless);
 
 #endif

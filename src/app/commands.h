@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The commands: each takes the command line and the configuration and returns an exit status
+ * (app/cli.h). What went wrong is said on stderr.
+ */
+#ifndef REAPER_APP_COMMANDS_H
+#define REAPER_APP_COMMANDS_H
+
+#include "app/caps.h"
+#include "app/cli.h"
+#include "app/config.h"
+#include "app/look.h"
+
+/** Shows every host, daemon and worker with its verdict; also the dry run of a sweep. */
+int command_audit(const struct options *o, const struct config *c);
+
+/** One pass: ends what is due and sees it gone. */
+int command_sweep(const struct options *o, const struct config *c);
+
+/** Stays and sweeps every interval; takes the configuration over, since it can be loaded again. */
+int command_watch(const struct options *o, struct config *c);
+
+/** Shows every proof, guard and piece of evidence for one process. */
+int command_explain(const struct options *o, const struct config *c);
+
+/** Writes the operator's word that a worker is given up. */
+int command_retire(const struct options *o, const struct config *c);
+
+/**
+ * Shows what can be seen and done from here.
+ *
+ * @param caps	what was there before privileges were dropped.
+ */
+int command_doctor(const struct options *o, const struct config *c, const struct caps *caps);
+
+/** Shows every setting with its origin. */
+int command_check_config(const struct options *o, const struct config *c);
+
+/**
+ * Opens what looks need and says on stderr what failed.
+ *
+ * @return 0; else the exit status with which to leave.
+ */
+int command_open_look(const struct options *o, const struct config *c, struct look *ret);
+
+/** Says on stderr why a look failed. @return the exit status with which to leave. */
+int command_look_failed(const struct options *o, int err);
+
+/**
+ * Fills an explanation of one process in an audit.
+ *
+ * @return 0; -ESRCH: there is no such process.
+ */
+struct explanation;
+int command_explain_fill(struct look *l, struct audit *a, pid_t pid, struct explanation *ret);
+
+#endif

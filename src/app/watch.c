@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/commands.h"
+#include "app/history_file.h"
+#include "app/lock.h"
+#include "app/loop.h"
+#include "app/notify.h"
+#include "app/output.h"
+#include "app/round.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+enum {
+	STATUS_EVERY_MS = 60 * 1000, /* of the status line, and of saving the history */
+	HOSTS_KNOWN_MAX = 1024,
+};
+
+struct watch {
+	const struct options *options;
+	struct config *config; /* owned */
+	struct look look;
+	struct round round;
+	struct loop loop;
+	struct notify notify;
+	int lock;
+	bool stopping;
+	int status;
+	uint64_t status_ms;                  /* boot clock of the last status line; 0: none */
+	struct ident known[HOSTS_KNOWN_MAX]; /* hosts of the last sweep */
+	size_t known_count;
+};
+
+static void say(const struct watch *w, struct event *e)
+{
+	e->wall_ms = clock_wall_ms();
+	if (!w->options->quiet)
+		output_event(w->options, e);
+}
+
+static void say_text(const struct watch *w, enum event_kind kind, const char *text)
+{
+	struct event e = { .kind = kind };
+
+	(void)snprintf(e.text, sizeof(e.text), "%s", text);
+	say(w, &e);
+}
+
+/* What a person calls a decision: the action, and with a proof or past silent_after also the reason.
+ * Going to and from the pool is daily life. */
+static enum reason shown_reason(const struct verdict *v)
+{
+	bool calm = v->action == ACTION_KEEP && v->fence == FENCE_NONE;
+
+	return calm ? REASON_IDLE : v->reason;
+}
+
+static bool is_news(struct history_entry *e, const struct verdict *v)
+{
+	enum reason reason = shown_reason(v);
+	bool first = !e->shown;
+	bool same = e->action == v->action && e->reason == reason;
+
+	e->shown = true;
+	e->action = v->action;
+	e->reason = reason;
+	if (first)
+		return v->action != ACTION_KEEP || v->fence != FENCE_NONE;
+	return !same;
+}
+
+static void say_changes(struct watch *w)
+{
+	const struct audit *a = &w->round.audit;
+
+	for (size_t i = 0; i < a->subject_count; i++) {
+		const struct subject *s = &a->subjects[i];
+		struct history_entry *e = history_find(&w->look.history, s->id);
+		struct event event = { .kind = EVENT_VERDICT, .audit = a, .subject = s };
+
+		if (e && is_news(e, &s->verdict))
+			say(w, &event);
+	}
+	for (size_t i = 0; i < a->daemon_count; i++) {
+		const struct daemon *d = &a->daemons[i];
+		struct history_entry *e = history_find(&w->look.history, d->id);
+		struct event event = { .kind = EVENT_VERDICT, .audit = a, .daemon = d };
+
+		if (e && is_news(e, &d->verdict))
+			say(w, &event);
+	}
+}
+
+static void say_host_gone(struct watch *w, struct ident id)
+{
+	const struct proc *p = snapshot_find(&w->round.audit.snapshot, id.pid);
+	struct event e = { .kind = EVENT_HOST_GONE, .host = id };
+
+	(void)snprintf(e.text, sizeof(e.text), "host %d has exited%s", id.pid,
+		       p ? "; another process has its number now" : "");
+	say(w, &e);
+}
+
+static bool is_there(const struct audit *a, struct ident id)
+{
+	const struct proc *p = snapshot_find(&a->snapshot, id.pid);
+
+	return p && ident_equal(p->id, id);
+}
+
+static void notice_hosts(struct watch *w)
+{
+	const struct audit *a = &w->round.audit;
+
+	for (size_t i = 0; i < w->known_count; i++)
+		if (!is_there(a, w->known[i]))
+			say_host_gone(w, w->known[i]);
+	w->known_count = MIN(a->host_count, (size_t)HOSTS_KNOWN_MAX);
+	for (size_t i = 0; i < w->known_count; i++)
+		w->known[i] = a->hosts[i].id;
+}
+
+/* Every --host and its tree is gone: there is nothing left to watch. */
+static bool is_finished(const struct watch *w)
+{
+	const struct audit *a = &w->round.audit;
+
+	if (!w->look.named_count || a->subject_count || a->daemon_count)
+		return false;
+	for (size_t i = 0; i < w->look.named_count; i++)
+		if (is_there(a, w->look.named[i]))
+			return false;
+	return true;
+}
+
+static void save_history(struct watch *w)
+{
+	int err;
+
+	if (w->options->dry_run)
+		return;
+	err = history_file_save(w->config->state_dir, w->look.self.boot_id, &w->look.history);
+	if (err < 0)
+		log_error("history in %s: %s, going on without", w->config->state_dir,
+			  strerror(-err));
+}
+
+static void say_status(struct watch *w)
+{
+	const struct audit *a = &w->round.audit;
+	struct audit_summary sum = audit_summarise(a);
+	struct event e = { .kind = EVENT_SWEEP, .audit = a };
+	uint64_t now = clock_boot_ms();
+
+	notify_send(&w->notify, "STATUS=%u workers, %u suspect, %u due", sum.workers, sum.suspect,
+		    sum.reap);
+	if (w->status_ms && now < w->status_ms + STATUS_EVERY_MS)
+		return;
+	w->status_ms = now;
+	say(w, &e);
+	save_history(w);
+}
+
+static void write_metrics(struct watch *w)
+{
+	int err;
+
+	w->round.metrics.sweeps++;
+	if (!w->config->metrics_file[0] || w->options->dry_run)
+		return;
+	err = metrics_write(w->config->metrics_file, &w->round.metrics, &w->round.audit);
+	if (err < 0)
+		log_error("metrics %s: %s, going on without", w->config->metrics_file,
+			  strerror(-err));
+}
+
+static void rotate_log(struct watch *w)
+{
+	int err = w->options->dry_run ? 0 : audit_log_reopen(&w->round.log);
+
+	if (err < 0)
+		log_error("audit log %s: %s; nothing is ended without it", w->config->audit_log,
+			  strerror(-err));
+}
+
+static void sweep_once(struct watch *w)
+{
+	int err;
+
+	round_end(&w->round);
+	rotate_log(w);
+	err = round_begin(&w->round, 0);
+	if (err < 0) {
+		w->round.metrics.errors++;
+		log_error("this sweep ended nobody: %s", strerror(-err));
+	}
+	if (!w->round.audit_taken)
+		return;
+	notice_hosts(w);
+	say_changes(w);
+	say_status(w);
+	write_metrics(w);
+	if (!w->round.reaping && is_finished(w)) {
+		say_text(w, EVENT_STOP, "every --host and its tree is gone");
+		w->stopping = true;
+	}
+}
+
+/* All of it or nothing. */
+static int adopt(struct watch *w, struct config *fresh)
+{
+	bool moved = !w->options->dry_run && strcmp(fresh->audit_log, w->config->audit_log) != 0;
+	struct audit_log log;
+	int err = moved ? audit_log_open(fresh->audit_log, &log) : 0;
+
+	if (err < 0)
+		return err;
+	err = look_reconfigure(&w->look, fresh);
+	if (err == 0)
+		err = loop_set_interval(&w->loop, fresh->interval_ms);
+	if (moved && err == 0) {
+		audit_log_close(&w->round.log);
+		w->round.log = log;
+	} else if (moved) {
+		audit_log_close(&log);
+	}
+	if (err == 0)
+		w->round.log.path = fresh->audit_log;
+	return err;
+}
+
+static void keep_old(struct watch *w, const char *why)
+{
+	log_error("the old settings are kept: %s", why);
+	say_text(w, EVENT_RELOAD, "the new settings are bad: the old ones are kept");
+}
+
+static void reload(struct watch *w)
+{
+	const struct options *o = w->options;
+	struct config *fresh, *old = w->config;
+	struct problem problem;
+
+	notify_reloading(&w->notify);
+	if (config_load(o->config_path, o->sets, o->set_count, &fresh, &problem) < 0) {
+		keep_old(w, problem.text);
+	} else if (strcmp(fresh->state_dir, old->state_dir) != 0) {
+		keep_old(w, "reaper.state_dir holds the lock: another one needs a restart");
+		config_free(fresh);
+	} else if (adopt(w, fresh) < 0) {
+		keep_old(w, "they could not be taken into use");
+		w->look.config = old;
+		config_free(fresh);
+	} else {
+		w->config = fresh;
+		w->round.config = fresh;
+		config_free(old);
+		say_text(w, EVENT_RELOAD, "new settings are in use");
+	}
+	notify_send(&w->notify, "READY=1");
+}
+
+static void handle(struct watch *w, const struct loop_news *news)
+{
+	if (w->round.reaping && !round_step(&w->round))
+		w->status_ms = 0; /* tell how it went */
+	if (news->stop) {
+		round_stop(&w->round, "reaper was told to stop before it was gone");
+		say_text(w, EVENT_STOP, "told to stop");
+		w->stopping = true;
+		return;
+	}
+	/* A round that still ends somebody is finished with the settings it began with. */
+	if (news->reload && !w->round.reaping)
+		reload(w);
+	if (news->tick && !w->round.reaping)
+		sweep_once(w);
+	notify_send(&w->notify, "WATCHDOG=1");
+}
+
+/* From here on nothing but a signal, or the end of what is watched, ends the program. */
+static void run(struct watch *w)
+{
+	bool reload_later = false;
+
+	while (!w->stopping) {
+		uint64_t most = w->notify.watchdog_ms ? w->notify.watchdog_ms / 2 : UNKNOWN_U64;
+		struct loop_news news;
+		int err =
+			loop_wait(&w->loop, w->round.reaping ? &w->round.reap : NULL, most, &news);
+
+		if (err < 0) {
+			log_error("cannot wait: %s, trying again", strerror(-err));
+			clock_sleep_ms(w->config->interval_ms);
+			continue;
+		}
+		news.reload |= reload_later;
+		reload_later = news.reload && w->round.reaping;
+		handle(w, &news);
+	}
+}
+
+static int start(struct watch *w)
+{
+	int err = 0;
+
+	if (!w->options->dry_run)
+		err = round_open(w->options, w->config, &w->look, &w->round);
+	else
+		w->round = (struct round){ .options = w->options,
+					   .config = w->config,
+					   .look = &w->look,
+					   .log = { .fd = -1 } };
+	if (err < 0) {
+		log_error("audit log %s: %s; without it nothing is ended", w->config->audit_log,
+			  strerror(-err));
+		return EXIT_BLIND;
+	}
+	w->round.announce = !w->options->quiet;
+	err = history_file_load(w->config->state_dir, w->look.self.boot_id, clock_boot_ms(),
+				&w->look.history);
+	if (err == 0)
+		err = loop_open(&w->loop);
+	if (err == 0)
+		err = loop_set_interval(&w->loop, w->config->interval_ms);
+	if (err < 0)
+		log_error("cannot watch: %s", strerror(-err));
+	return err < 0 ? EXIT_BLIND : 0;
+}
+
+/* A --host that is not there, or may not be read, is said at once. */
+static int first_look(struct watch *w)
+{
+	_cleanup_(audit_done) struct audit a = { 0 };
+	int err = w->look.named_count ? look_take(&w->look, &a) : 0;
+
+	return err < 0 ? command_look_failed(w->options, err) : 0;
+}
+
+static int watch_locked(struct watch *w)
+{
+	int status = command_open_look(w->options, w->config, &w->look);
+
+	if (!status)
+		status = start(w);
+	if (!status)
+		status = first_look(w);
+	if (status)
+		return status;
+	notify_open(&w->notify);
+	say_text(w, EVENT_START,
+		 w->options->dry_run ? "watching; a dry run signals nobody" : "watching");
+	notify_send(&w->notify, "READY=1");
+	run(w);
+	notify_send(&w->notify, "STOPPING=1");
+	save_history(w);
+	return EXIT_CLEAN;
+}
+
+int command_watch(const struct options *o, struct config *c)
+{
+	struct watch w = {
+		.options = o,
+		.config = c,
+		.lock = -1,
+		.loop = { .signals = -1, .timer = -1 },
+		.notify = { .fd = -1 },
+		.round = { .log = { .fd = -1 } },
+	};
+	int status = 0;
+
+	if (!o->dry_run) {
+		w.lock = lock_take(c->state_dir);
+		if (w.lock < 0) {
+			status = w.lock == -EWOULDBLOCK ? EXIT_LOCKED : EXIT_BLIND;
+			log_error(status == EXIT_LOCKED ? "another reaper holds %s/lock"
+							: "%s/lock cannot be taken",
+				  c->state_dir);
+		}
+	}
+	if (!status)
+		status = watch_locked(&w);
+	round_close(&w.round);
+	look_close(&w.look);
+	loop_close(&w.loop);
+	notify_close(&w.notify);
+	fs_close(&w.lock);
+	config_free(w.config);
+	return status;
+}
