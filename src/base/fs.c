@@ -201,7 +201,7 @@ const char *fs_distrust(const struct stat *st, uid_t owner)
 	if (!S_ISREG(st->st_mode))
 		return "is not a regular file";
 	if (st->st_nlink != 1)
-		return "has more than one name";
+		return "does not have exactly one link";
 	return fs_distrust_owner(st, owner);
 }
 

@@ -299,7 +299,7 @@ int proc_parse_cgroup(const char *bytes, size_t len, const char **ret_path, size
 			return -EINVAL;
 		if (v2)
 			unified = line;
-		else if (!first.at)
+		else if (!first.at || first.end - first.at == 1)
 			first = line;
 	}
 	if (!scan_at_end(&s))

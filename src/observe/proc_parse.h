@@ -76,8 +76,8 @@ int proc_parse_fdinfo(const char *bytes, size_t len, uint64_t *ret_mnt_id, uint6
 int proc_parse_pss(const char *bytes, size_t len, uint64_t *ret_pss) _must_check_;
 
 /**
- * Finds the cgroup path: the v2 line ("0::/path") if it names one below the root, else the first
- * v1 line's.
+ * Finds the cgroup path: the v2 line ("0::/path") if it names one below the root, else that of the
+ * first v1 line that does, else the root.
  *
  * @return 0; -EINVAL. *ret_path points into bytes, *ret_path_len is its length.
  */

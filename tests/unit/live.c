@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/pin.h"
+
+enum {
+	LIVE_SKIP = 77
+};
+
+static int ready_fd = -1;
+static pid_t starter;
+
+void live_die_with_parent(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != starter)
+		_exit(1);
+}
+
+void live_ready(void)
+{
+	if (write(ready_fd, "", 1) != 1)
+		_exit(1);
+	close(ready_fd);
+	ready_fd = -1;
+}
+
+pid_t live_start(live_body body, void *arg)
+{
+	struct pollfd ready = { .events = POLLIN };
+	int pipes[2];
+	pid_t pid;
+	char byte;
+
+	cr_assert_eq(pipe2(pipes, O_CLOEXEC), 0);
+	starter = getpid();
+	pid = fork();
+	cr_assert_geq(pid, 0);
+	if (!pid) {
+		live_die_with_parent();
+		close(pipes[0]);
+		ready_fd = pipes[1];
+		body(arg);
+		_exit(0);
+	}
+	close(pipes[1]);
+	ready.fd = pipes[0];
+	cr_assert_eq(poll(&ready, 1, LIVE_WAIT_MS), 1, "the child does not get ready");
+	cr_assert_eq(read(pipes[0], &byte, 1), 1, "the child ended before it was ready");
+	close(pipes[0]);
+	return pid;
+}
+
+uint64_t live_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void live_sleep_ms(uint64_t ms)
+{
+	struct timespec rest = { .tv_sec = (time_t)(ms / 1000),
+				 .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	while (nanosleep(&rest, &rest) < 0)
+		;
+}
+
+static char state_of(pid_t pid)
+{
+	_cleanup_close_ int dirfd = pin_open(pid);
+	char stat[2048];
+	const char *name_end;
+
+	if (dirfd < 0 || fs_read_at(dirfd, "stat", stat, sizeof(stat)) <= 0)
+		return 0;
+	name_end = strrchr(stat, ')');
+	return name_end ? name_end[2] : 0;
+}
+
+void live_await_state(pid_t pid, char state)
+{
+	uint64_t until = live_now_ms() + LIVE_WAIT_MS;
+
+	while (state_of(pid) != state) {
+		cr_assert_lt(live_now_ms(), until, "it is in state %c, not %c", state_of(pid),
+			     state);
+		live_sleep_ms(2);
+	}
+}
+
+void live_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+}
+
+void live_need(bool allowed)
+{
+	if (!allowed)
+		_exit(LIVE_SKIP);
+}
+
+int live_wait(pid_t pid)
+{
+	uint64_t until = live_now_ms() + LIVE_WAIT_MS;
+	int status = 0;
+	pid_t done;
+
+	while (!(done = waitpid(pid, &status, WNOHANG)) && live_now_ms() < until)
+		live_sleep_ms(5);
+	if (!done) {
+		live_end(pid);
+		cr_assert_fail("the child does not end");
+	}
+	cr_assert(WIFEXITED(status), "the child was killed by signal %d", WTERMSIG(status));
+	if (WEXITSTATUS(status) == LIVE_SKIP)
+		cr_skip_test("not allowed here");
+	return WEXITSTATUS(status);
+}
+
+void live_pause(void *arg)
+{
+	(void)arg;
+	live_ready();
+	for (;;)
+		pause();
+}
