@@ -23,6 +23,7 @@ static void add_pid(struct jsonw *line, const char *key, pid_t pid)
 int json_intent(const struct json_intent *intent, struct buf *ret)
 {
 	const struct subject *s = intent->subject;
+	const struct subject *worker = intent->worker ? intent->worker : s;
 	struct jsonw line = jsonw_document(), facts = jsonw_object(), policy = jsonw_object();
 	char why[WORDS_MAX];
 
@@ -32,16 +33,17 @@ int json_intent(const struct json_intent *intent, struct buf *ret)
 	jsonw_int(&line, "pid", s->id.pid);
 	jsonw_u64(&line, "start", s->id.start);
 	jsonw_str(&line, "role", role_name(s->role));
-	add_pid(&line, "daemon", s->daemon_id.pid);
-	add_pid(&line, "host", s->host_id.pid);
-	jsonw_int(&line, "uid", s->uid);
+	add_pid(&line, "helper_of", worker == s ? 0 : worker->id.pid);
+	add_pid(&line, "daemon", worker->daemon_id.pid);
+	add_pid(&line, "host", worker->host_id.pid);
+	jsonw_int(&line, "uid", worker->uid);
 	jsonw_int(&line, "signal", intent->kill_at_once ? SIGKILL : SIGTERM);
-	jsonw_str(&line, "verdict", action_name(s->verdict.action));
-	jsonw_str(&line, "reason", reason_name(s->verdict.reason));
-	jsonw_str(&line, "fence", fence_name(s->verdict.fence));
-	jsonw_u64(&line, "fence_age_ms", s->verdict.fence_age_ms);
-	jsonw_str(&line, "why", words_why(NULL, s, why));
-	jsonw_fields(&facts, facts_fields, facts_field_count, &s->facts);
+	jsonw_str(&line, "verdict", action_name(worker->verdict.action));
+	jsonw_str(&line, "reason", reason_name(worker->verdict.reason));
+	jsonw_str(&line, "fence", fence_name(worker->verdict.fence));
+	jsonw_u64(&line, "fence_age_ms", worker->verdict.fence_age_ms);
+	jsonw_str(&line, "why", words_why(NULL, worker, why));
+	jsonw_fields(&facts, facts_fields, facts_field_count, &worker->facts);
 	jsonw_fields(&policy, policy_fields, policy_field_count, intent->policy);
 	jsonw_add(&line, "facts", &facts);
 	jsonw_add(&line, "policy", &policy);
