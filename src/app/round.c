@@ -165,6 +165,33 @@ size_t round_left(const struct round *r)
 	return left;
 }
 
+/* Gone for certain in our own pid namespace; of another's hosts their long silence speaks. */
+static bool is_alive(const struct round *r, const struct ledger_host *h)
+{
+	const struct proc *p = snapshot_find(&r->audit.snapshot, h->id.pid);
+
+	return h->pid_ns == r->look->self.pid_ns && p && ident_equal(p->id, h->id);
+}
+
+void round_clean_markers(struct round *r)
+{
+	struct ledger_host h;
+
+	if (!r->audit_taken || r->options->dry_run)
+		return;
+	for (size_t i = 0; ledger_host_at(r->look->ledger, i, &h); i++) {
+		int err;
+
+		if (is_alive(r, &h) ||
+		    h.last_ms + r->config->marker_keep_ms > r->audit.wall_ms)
+			continue;
+		err = markers_remove(r->look->markers, h.log);
+		if (err < 0 && err != -ENOENT)
+			log_verbose("marker log %s of a host that is gone: %s, ignoring", h.name,
+				    strerror(-err));
+	}
+}
+
 void round_end(struct round *r)
 {
 	reap_done(&r->reap);

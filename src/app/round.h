@@ -59,6 +59,11 @@ void round_stop(struct round *r, const char *why);
 /** @return what is left leaking: due workers that are not gone. */
 size_t round_left(const struct round *r);
 
+/**
+ * Removes the marker logs of hosts that have been gone for longer than marker_keep. Not in a dry run.
+ */
+void round_clean_markers(struct round *r);
+
 /** Forgets the round; the audit log and the counters stay. */
 void round_end(struct round *r);
 

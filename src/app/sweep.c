@@ -113,6 +113,7 @@ static int act(const struct options *o, struct round *r, int signals)
 			round_stop(r, "reaper was told to stop before it was gone");
 			break;
 		}
+	round_clean_markers(r);
 	status = finish(o, r);
 	return cli_worse(status, err < 0 ? EXIT_BLIND : EXIT_CLEAN);
 }

@@ -162,6 +162,7 @@ static void say_status(struct watch *w)
 	w->status_ms = now;
 	say(w, &e);
 	save_history(w);
+	round_clean_markers(&w->round);
 }
 
 static void write_metrics(struct watch *w)
