@@ -25,7 +25,7 @@ static struct jsonw proofs(const struct explanation *e)
 		jsonw_u64(&row, "age_ms",
 			  e->proof[f] == TRI_YES ? e->proof_age_ms[f] : UNKNOWN_U64);
 		jsonw_str(&row, "why", words_proof(f, e->proof[f], facts_of(e), text));
-		jsonw_str(&row, "how_to_get", e->proof[f] == TRI_YES ? NULL : words_proof_how(f));
+		jsonw_str(&row, "how_to_get", words_proof_how(f, e->proof[f]));
 		jsonw_push(&list, &row);
 	}
 	return list;

@@ -12,6 +12,7 @@
 enum {
 	LINE_TEXT_MAX = 1024,       /* of one line_printf() */
 	LINE_FOREIGN_MAX = 4 * 512, /* of one line_foreign(), escaped */
+	LINE_ESCAPE_LEN = 4,        /* \xNN */
 	LINE_WIDE_FROM = 0x1100,    /* Hangul Jamo: the first code points that take two columns */
 };
 
@@ -94,13 +95,14 @@ void line_printf(struct lines *l, const char *format, ...)
 	line_text(l, text);
 }
 
-/* For a terminal that shows ASCII only. */
-static void escape_high(const char *text, char *ret, size_t size)
+const char *line_shown(const struct lines *l, const char *text, char *ret, size_t size)
 {
 	static const char hex[] = "0123456789abcdef";
 	size_t at = 0;
 
-	for (; *text && at + 5 <= size; text++) {
+	if (l->style->utf8)
+		return text;
+	for (; *text && at + LINE_ESCAPE_LEN < size; text++) {
 		unsigned char byte = (unsigned char)*text;
 
 		if (byte < 0x80) {
@@ -113,20 +115,18 @@ static void escape_high(const char *text, char *ret, size_t size)
 		ret[at++] = hex[byte & 0xf];
 	}
 	ret[at] = '\0';
+	return ret;
 }
 
 void line_foreign(struct lines *l, const char *raw, unsigned columns)
 {
 	static const char more[] = "...";
 	char text[LINE_FOREIGN_MAX], ascii[LINE_FOREIGN_MAX];
-	const char *from = text;
+	const char *from;
 	unsigned room = columns - (unsigned)strlen(more), used = 0;
 
 	log_escape(raw, strlen(raw), text, sizeof(text));
-	if (!l->style->utf8) {
-		escape_high(text, ascii, sizeof(ascii));
-		from = ascii;
-	}
+	from = line_shown(l, text, ascii, sizeof(ascii));
 	if (line_columns(from) <= columns) {
 		line_text(l, from);
 		return;
@@ -229,10 +229,7 @@ void line_wrap(struct lines *l, const char *text, const char *prefix, unsigned c
 	char ascii[LINE_FOREIGN_MAX];
 	bool first = true;
 
-	if (!l->style->utf8) {
-		escape_high(text, ascii, sizeof(ascii));
-		text = ascii;
-	}
+	text = line_shown(l, text, ascii, sizeof(ascii));
 	while (*text) {
 		unsigned columns;
 		size_t len = word_len(text, &columns);

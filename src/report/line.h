@@ -41,6 +41,14 @@ void line_text(struct lines *l, const char *text);
 /** Appends formatted text of ours. */
 void line_printf(struct lines *l, const char *format, ...) _printf_(2, 3);
 
+/**
+ * Gives a text of ours as the terminal can show it: with ASCII only, what a name brought in is escaped.
+ *
+ * @param ret	room for four times the text.
+ * @return text or ret.
+ */
+const char *line_shown(const struct lines *l, const char *text, char *ret, size_t size);
+
 /** Appends what somebody else named: escaped, and cut to so many columns, ending in "..." then. */
 void line_foreign(struct lines *l, const char *raw, unsigned columns);
 

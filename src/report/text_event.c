@@ -77,8 +77,7 @@ void text_event(const struct event *e, struct buf *ret)
 		say_sweep(e, ret);
 		break;
 	case EVENT_HOST_GONE:
-		buf_printf(ret, "host %" PRId32 " is gone", e->host.pid);
-		add_text(e->text, ret);
+		buf_printf(ret, "host-gone: host %" PRId32 " has exited", e->host.pid);
 		break;
 	case EVENT_START:
 	case EVENT_RELOAD:

@@ -77,14 +77,13 @@ static void say_memory(struct lines *l, const struct evidence *e)
 static void say_wait(struct lines *l, const struct evidence *e, const struct facts *f)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
-	const char *call = f ? wait_kind_name(f->wait) : NULL;
+	const char *call = f ? wait_kind_name(f->wait) : "a wait";
 	char age[WORDS_SHORT_MAX], name[WORDS_NAME_MAX];
 
+	buf_str(&text, call ? "in " : "in no known wait");
+	buf_str(&text, call ? call : "");
 	if (e->main.known && e->main.nr >= 0)
-		buf_printf(&text, "in %s (call %" PRId64 ")", call ? call : "no known wait",
-			   e->main.nr);
-	else
-		buf_printf(&text, "in %s", call ? call : "no known wait");
+		buf_printf(&text, " (call %" PRId64 ")", e->main.nr);
 	if (e->main.wchan[0])
 		buf_printf(&text, ", wait channel %s",
 			   words_name(e->main.wchan, name, sizeof(name)));

@@ -141,26 +141,32 @@ static void row(struct lines *l, const char *word, enum line_color color, const 
 	line_wrap(l, text, "", EXPLAIN_WORDS_COLUMN);
 }
 
+static void proof(struct lines *l, enum fence f, const struct explanation *e)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	char words[WORDS_MAX], age[WORDS_SHORT_MAX];
+	enum tri answer = e->proof[f];
+
+	buf_str(&text, words_proof(f, answer, &e->subject->facts, words));
+	if (answer == TRI_YES)
+		buf_printf(&text, " (for %s)", words_age(e->proof_age_ms[f], age, sizeof(age)));
+	row(l, holds[answer].word, holds[answer].color, fence_name(f),
+	    text.failed ? "" : text.bytes);
+	line_end(l);
+	l->out->failed |= text.failed;
+	if (!words_proof_how(f, answer))
+		return;
+	line_pad(l, EXPLAIN_WORDS_COLUMN);
+	line_text(l, "how to get it: ");
+	line_wrap(l, words_proof_how(f, answer), "", EXPLAIN_WORDS_COLUMN);
+	line_end(l);
+}
+
 static void proofs(struct lines *l, const struct explanation *e)
 {
-	char text[WORDS_MAX], age[WORDS_SHORT_MAX];
-
 	heading(l, "proofs that its host will never use it again");
-	for (enum fence f = FENCE_NONE + 1; f < FENCE_COUNT; f++) {
-		enum tri answer = e->proof[f];
-
-		row(l, holds[answer].word, holds[answer].color, fence_name(f),
-		    words_proof(f, answer, &e->subject->facts, text));
-		if (answer == TRI_YES)
-			line_printf(l, ", for %s", words_age(e->proof_age_ms[f], age, sizeof(age)));
-		line_end(l);
-		if (answer == TRI_YES || !words_proof_how(f))
-			continue;
-		line_pad(l, EXPLAIN_WORDS_COLUMN);
-		line_text(l, "how to get it: ");
-		line_wrap(l, words_proof_how(f), "", EXPLAIN_WORDS_COLUMN);
-		line_end(l);
-	}
+	for (enum fence f = FENCE_NONE + 1; f < FENCE_COUNT; f++)
+		proof(l, f, e);
 }
 
 static void guards(struct lines *l, const struct explanation *e)

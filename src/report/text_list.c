@@ -9,7 +9,8 @@
 
 enum {
 	CHECK_NAME_COLUMN = 8,
-	CHECK_TEXT_COLUMN = 22,
+	CHECK_TEXT_COLUMN = 24,
+	CHECK_FIX_COLUMN = 29,
 	CHECK_ESCAPED_MAX = 4 * CHECK_TEXT_MAX,
 	SETTING_ORIGIN_COLUMN = 40,
 	SETTING_LINE_MAX = 190, /* a longer line is refused when it is read back */
@@ -24,7 +25,7 @@ static const enum line_color status_colors[] = {
 static_assert(ARRAY_SIZE(status_colors) == CHECK_STATUS_COUNT, "every status has a colour");
 
 /* Writes text whose newlines are meant: each line of it is escaped and wrapped by itself. */
-static void paragraphs(struct lines *l, const char *text)
+static void paragraphs(struct lines *l, const char *text, unsigned column)
 {
 	char escaped[CHECK_ESCAPED_MAX];
 
@@ -32,8 +33,8 @@ static void paragraphs(struct lines *l, const char *text)
 		size_t len = strcspn(text, "\n");
 
 		log_escape(text, len, escaped, sizeof(escaped));
-		line_pad(l, CHECK_TEXT_COLUMN);
-		line_wrap(l, escaped, "", CHECK_TEXT_COLUMN);
+		line_pad(l, column);
+		line_wrap(l, escaped, "", column);
 		line_end(l);
 		if (!text[len])
 			return;
@@ -53,16 +54,12 @@ void text_checks(const struct checks *c, const struct text_style *style, struct 
 		line_color(&l, LINE_PLAIN);
 		line_pad(&l, CHECK_NAME_COLUMN);
 		line_text(&l, check->name);
+		paragraphs(&l, check->found, CHECK_TEXT_COLUMN);
+		if (!check->fix[0])
+			continue;
 		line_pad(&l, CHECK_TEXT_COLUMN);
-		paragraphs(&l, check->found);
-		if (check->fix[0]) {
-			line_pad(&l, CHECK_TEXT_COLUMN);
-			line_color(&l, LINE_BOLD);
-			line_text(&l, "->");
-			line_color(&l, LINE_PLAIN);
-			line_text(&l, " ");
-			paragraphs(&l, check->fix);
-		}
+		line_text(&l, "fix:");
+		paragraphs(&l, check->fix, CHECK_FIX_COLUMN);
 	}
 }
 

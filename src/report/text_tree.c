@@ -68,10 +68,11 @@ static void branch(struct tree *t, const struct prefix *at, bool last)
 static void detail_and_size(struct tree *t, const char *detail, uint64_t bytes,
 			    const struct prefix *under, unsigned column)
 {
-	char size[WORDS_SHORT_MAX];
+	char size[WORDS_SHORT_MAX], shown[4 * WORDS_MAX];
 	unsigned size_columns, end;
 	size_t fits;
 
+	detail = line_shown(&t->l, detail, shown, sizeof(shown));
 	words_size(bytes, size, sizeof(size));
 	size_columns = line_columns(size);
 	end = t->l.width - size_columns;

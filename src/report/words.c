@@ -61,9 +61,12 @@ static const char *const proof_how[] = {
 };
 static_assert(ARRAY_SIZE(proof_how) == FENCE_COUNT, "every fence has a word on how to get it");
 
-const char *words_proof_how(enum fence fence)
+const char *words_proof_how(enum fence fence, enum tri holds)
 {
-	return proof_how[fence];
+	/* What it does is known, and it is something else. */
+	bool sure = fence == FENCE_SIGNED_OFF && holds == TRI_NO;
+
+	return sure || holds == TRI_YES ? NULL : proof_how[fence];
 }
 
 const char *words_age(uint64_t ms, char *ret, size_t size)

@@ -45,8 +45,8 @@ const char *words_how_to_get(enum missing missing);
 const char *words_proof(enum fence fence, enum tri holds, const struct facts *f,
 			char ret[WORDS_MAX]);
 
-/** Says how a proof can be had; NULL: it needs nothing. */
-const char *words_proof_how(enum fence fence);
+/** Says how a proof can be had; NULL: it is, or nothing helps. */
+const char *words_proof_how(enum fence fence, enum tri holds);
 
 /**
  * Says why a guard objects, or that it does not.

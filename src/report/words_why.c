@@ -19,11 +19,11 @@ static const char *const fixed[] = {
 	[REASON_CHANGED] = "its executable, user or namespaces are no longer those it was forked "
 			   "with",
 	[REASON_TRACED] = "a debugger traces it",
-	[REASON_DUMPING] = "it writes a core dump",
+	[REASON_DUMPING] = "it is writing a core dump",
 	[REASON_STOPPED] = "it is stopped",
 	[REASON_UNINTERRUPTIBLE] = "a thread is in uninterruptible sleep, or it is frozen",
 	[REASON_UNREADABLE] = "evidence that a kill needs could not be read",
-	[REASON_RUNNING] = "a thread of it runs",
+	[REASON_RUNNING] = "one of its threads is running",
 	[REASON_UNKNOWN_WAIT] = "its main thread is in no known blocking wait",
 	[REASON_PROGRESS] = "it made progress between two looks",
 	[REASON_TOO_YOUNG] = NULL,
@@ -48,8 +48,7 @@ static const char *const fixed[] = {
 	[REASON_PEER_CLOSED] = "nobody holds the host's end of its task socket",
 	[REASON_RETIRED] = NULL,
 	[REASON_TASK_ENDED] = "all its tasks ended, and its host neither pools nor leases it",
-	[REASON_ASSUMED] = "all its tasks ended, and assume_leaked_after takes it for leaked; no "
-			   "proof",
+	[REASON_ASSUMED] = NULL,
 };
 static_assert(ARRAY_SIZE(fixed) == REASON_COUNT, "every reason has words or says a number");
 
@@ -72,7 +71,10 @@ static void say_open_task(const struct audit *a, const struct subject *s, char r
 		snprintf(since, sizeof(since), " for %s",
 			 words_age(a->wall_ms - s->marks.open_since_ms, age, sizeof(age)));
 	if (!s->marks.open)
-		snprintf(ret, WORDS_MAX, "%s", "a thread of it runs");
+		snprintf(ret, WORDS_MAX, "%s",
+			 s->verdict.reason == REASON_OPEN_TASK
+				 ? "a task that is bound to it has not ended"
+				 : fixed[REASON_RUNNING]);
 	else if (s->marks.open == 1)
 		snprintf(ret, WORDS_MAX, "task %s has been open on it%s", task ? task : "?", since);
 	else
@@ -107,9 +109,9 @@ static void say_silent(const struct subject *s, char ret[WORDS_MAX])
 	char age[WORDS_SHORT_MAX], name[WORDS_NAME_MAX];
 	const char *wait = words_wait(s, name), *missing = words_missing(s->verdict.missing);
 
-	snprintf(ret, WORDS_MAX, "silent for %s%s%s, and no proof holds%s%s",
+	snprintf(ret, WORDS_MAX, "silent for %s%s%s without a proof%s%s%s",
 		 words_age(s->facts.silent_ms, age, sizeof(age)), wait ? " in " : "",
-		 wait ? wait : "", missing ? ": " : "", missing ? missing : "");
+		 wait ? wait : "", missing ? " (" : "", missing ? missing : "", missing ? ")" : "");
 }
 
 static void say_unkillable(const struct subject *s, char ret[WORDS_MAX])
@@ -151,9 +153,16 @@ static void say_number(const struct audit *a, const struct subject *s, char ret[
 		say_unkillable(s, ret);
 		break;
 	case REASON_RETIRED:
-		snprintf(ret, WORDS_MAX, "%s gave it up",
+		snprintf(ret, WORDS_MAX, "%s gave it up %s ago",
 			 s->marks.retired || !s->marks.retired_by_operator ? "its host"
-									   : "the operator");
+									   : "the operator",
+			 words_age(s->verdict.fence_age_ms, age, sizeof(age)));
+		break;
+	case REASON_ASSUMED:
+		snprintf(ret, WORDS_MAX,
+			 "all its tasks ended, and it has been silent for %s: no proof, but "
+			 "assume_leaked_after takes it for leaked",
+			 words_age(s->verdict.fence_age_ms, age, sizeof(age)));
 		break;
 	default:
 		snprintf(ret, WORDS_MAX,
@@ -163,15 +172,24 @@ static void say_number(const struct audit *a, const struct subject *s, char ret[
 	}
 }
 
-static void add_fence_age(const struct subject *s, char ret[WORDS_MAX])
+/* Behind words that are the same for every worker: since when, and where it waits. */
+static void add_since(const struct subject *s, char ret[WORDS_MAX])
 {
-	char age[WORDS_SHORT_MAX], name[WORDS_NAME_MAX];
+	char age[WORDS_SHORT_MAX];
+	size_t len = strlen(ret);
+
+	snprintf(ret + len, WORDS_MAX - len, ", for %s",
+		 words_age(s->verdict.fence_age_ms, age, sizeof(age)));
+}
+
+static void add_wait(const struct subject *s, char ret[WORDS_MAX])
+{
+	char name[WORDS_NAME_MAX];
 	const char *wait = words_wait(s, name);
 	size_t len = strlen(ret);
 
-	snprintf(ret + len, WORDS_MAX - len, ", for %s%s%s",
-		 words_age(s->verdict.fence_age_ms, age, sizeof(age)), wait ? "; it waits in " : "",
-		 wait ? wait : "");
+	if (wait)
+		snprintf(ret + len, WORDS_MAX - len, "; it waits in %s", wait);
 }
 
 /* A helper is ended with its worker or stays with it: what it does itself decides nothing. */
@@ -203,8 +221,11 @@ const char *words_why(const struct audit *a, const struct subject *s, char ret[W
 		snprintf(ret, WORDS_MAX, "%s", words);
 	else
 		say_number(a, s, ret);
-	if (s->verdict.action == ACTION_REAP)
-		add_fence_age(s, ret);
+	if (s->verdict.action != ACTION_REAP)
+		return ret;
+	if (words)
+		add_since(s, ret);
+	add_wait(s, ret);
 	return ret;
 }
 

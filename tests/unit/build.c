@@ -278,3 +278,62 @@ void build_suspect(struct subject *s, enum missing missing, uint64_t silent_ms)
 	s->facts.silent_ms = silent_ms;
 	s->facts.blocked_ms = silent_ms;
 }
+
+static FILE *build_open(const char *dir_env, const char *dir, const char *name, const char *mode)
+{
+	const char *top = getenv(dir_env);
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s%s", top ? top : ".", dir, name);
+	return fopen(path, mode);
+}
+
+static bool build_write(FILE *file, const struct buf *out)
+{
+	bool good;
+
+	if (!file)
+		return false;
+	good = fwrite(out->bytes, 1, out->len, file) == out->len;
+	return fclose(file) == 0 && good;
+}
+
+const char *build_golden(const char *name, const struct buf *out)
+{
+	_cleanup_(buf_done) struct buf golden = { 0 };
+	char chunk[4096];
+	size_t n;
+	FILE *file;
+
+	if (getenv("GOLDEN_UPDATE"))
+		return build_write(build_open("srcdir", "tests/golden/", name, "w"), out)
+			       ? NULL
+			       : "the golden file cannot be written";
+	file = build_open("srcdir", "tests/golden/", name, "r");
+	if (!file)
+		return "there is no such golden file: run the test with GOLDEN_UPDATE=1";
+	while ((n = fread(chunk, 1, sizeof(chunk), file)))
+		buf_add(&golden, chunk, n);
+	fclose(file);
+	if (golden.len == out->len && !memcmp(golden.bytes, out->bytes, out->len))
+		return NULL;
+	return "the output differs: run the test with GOLDEN_UPDATE=1 and look at `git diff`";
+}
+
+unsigned build_columns(const struct buf *out)
+{
+	unsigned most = 0, columns = 0;
+
+	for (size_t i = 0; i < out->len; i++) {
+		unsigned char byte = (unsigned char)out->bytes[i];
+
+		if (byte == '\x1b') {
+			while (i < out->len && out->bytes[i] != 'm')
+				i++;
+			continue;
+		}
+		columns = byte == '\n' ? 0 : columns + ((byte & 0xc0) != 0x80);
+		most = MAX(most, columns);
+	}
+	return most;
+}

@@ -6,6 +6,7 @@
 #ifndef REAPER_TESTS_BUILD_H
 #define REAPER_TESTS_BUILD_H
 
+#include "base/buf.h"
 #include "model/audit.h"
 #include "model/policy.h"
 
@@ -60,5 +61,16 @@ void build_reap(struct subject *s, enum fence fence, uint64_t fence_age_ms);
 
 /** Makes a subject a silent suspect. */
 void build_suspect(struct subject *s, enum missing missing, uint64_t silent_ms);
+
+/**
+ * Compares output with the golden file tests/golden/NAME below $srcdir, byte by byte. With
+ * GOLDEN_UPDATE in the environment the file is written instead.
+ *
+ * @return NULL if they are equal; else what to do.
+ */
+const char *build_golden(const char *name, const struct buf *out);
+
+/** @return the columns of the longest line; colours take none, every other character takes one. */
+unsigned build_columns(const struct buf *out);
 
 #endif
