@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/history_file.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tmpdir.h"
+
+#define BOOT   "01234567-89ab-cdef-0123-456789abcdef"
+#define HEADER "reaper-history/1 boot=" BOOT "\n"
+#define NOW    UINT64_C(1000000)
+
+#define _cleanup_history_ _cleanup_(history_done)
+#define _cleanup_buf_     _cleanup_(buf_done)
+
+static int parse(const char *text, size_t len, struct history *h)
+{
+	return history_file_parse(text, len, BOOT, h);
+}
+
+struct row {
+	const char *why;
+	const char *text;
+};
+
+/* Each is written again as it was read. */
+static const struct row good[] = {
+	{ "nothing is known", HEADER },
+	{ "a fence", HEADER "seen 7:100 peer-closed 5000 -\n" },
+	{ "a wait by its call", HEADER "seen 7:100 wait 5000 7:7ffd0:7f00\n" },
+	{ "a wait outside a call", HEADER "seen 7:100 wait 5000 -1:0:0\n" },
+	{ "a wait by its place", HEADER "seen 7:100 wait 5000 @do_epoll_wait\n" },
+	{ "the largest numbers",
+	  HEADER "seen 4194304:18446744073709551615 wait 18446744073709551614 "
+		 "9223372036854775807:ffffffffffffffff:ffffffffffffffff\n" },
+	{ "a daemon without a worker", HEADER "seen 7:100 idle 5000 -\n" },
+	{ "every kind of one process", HEADER "seen 7:100 host-gone 1 -\n"
+					      "seen 7:100 signed-off 2 -\n"
+					      "seen 7:100 peer-closed 3 -\n"
+					      "seen 7:100 retired 4 -\n"
+					      "seen 7:100 task-ended 5 -\n"
+					      "seen 7:100 assumed 6 -\n"
+					      "seen 7:100 wait 7 1:2:3\n"
+					      "seen 7:100 idle 8 -\n" },
+	{ "two of one number", HEADER "seen 7:100 retired 1 -\nseen 7:101 retired 1 -\n" },
+	{ "in order of number, not of text",
+	  HEADER "seen 9:100 retired 1 -\nseen 10:1 retired 1 -\n" },
+	{ "kills, two at once", HEADER "kill 5\nkill 6\nkill 6\n" },
+	{ "both", HEADER "seen 7:100 retired 1 -\nkill 5\n" },
+};
+
+Test(history_file, reads_and_writes_the_same)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		_cleanup_history_ struct history h = { 0 };
+		_cleanup_buf_ struct buf text = { 0 };
+
+		cr_expect_eq(parse(good[i].text, strlen(good[i].text), &h), 0, "%s", good[i].why);
+		history_file_format(&h, BOOT, &text);
+		cr_assert_not(text.failed);
+		cr_expect_str_eq(text.bytes, good[i].text, "%s: %s", good[i].why, text.bytes);
+	}
+}
+
+Test(history_file, what_it_reads)
+{
+	static const char text[] =
+		HEADER "seen 7:100 wait 5000 0:7ffd0:7f00\n"
+		       "seen 7:100 peer-closed 6000 -\nseen 8:1 idle 9 -\nkill 5\n";
+	_cleanup_history_ struct history h = { 0 };
+	const struct history_entry *e;
+
+	cr_assert_eq(parse(text, sizeof(text) - 1, &h), 0);
+	cr_assert_eq(h.count, 2);
+	e = history_find(&h, (struct ident){ .pid = 7, .start = 100 });
+	cr_assert_not_null(e);
+	cr_expect(e->wait_known);
+	cr_expect_eq(e->wait_ms, 5000);
+	cr_expect_eq(e->nr, 0);
+	cr_expect_eq(e->sp, 0x7ffd0);
+	cr_expect_eq(e->pc, 0x7f00);
+	cr_expect_str_empty(e->wchan);
+	cr_expect_eq(e->looks, 1, "only the first look is on disk");
+	cr_expect_eq(e->fence_ms[FENCE_PEER_CLOSED], 6000);
+	cr_expect_eq(e->fence_ms[FENCE_RETIRED], UNKNOWN_U64);
+	cr_expect_eq(e->idle_ms, UNKNOWN_U64);
+	cr_expect_not(e->before_known, "the look before is of another run");
+	e = history_find(&h, (struct ident){ .pid = 8, .start = 1 });
+	cr_assert_not_null(e);
+	cr_expect_eq(e->idle_ms, 9);
+	cr_expect_not(e->wait_known);
+	cr_expect_eq(history_kills(&h, 6), 1);
+}
+
+struct bad_row {
+	const char *why;
+	const char *text;
+	size_t len; /* 0: strlen(text) */
+};
+
+static const struct bad_row bad[] = {
+	{ "nothing", "", 0 },
+	{ "another boot", "reaper-history/1 boot=11234567-89ab-cdef-0123-456789abcdef\n", 0 },
+	{ "a boot that goes on", "reaper-history/1 boot=" BOOT "0\n", 0 },
+	{ "no boot", "reaper-history/1 boot=\n", 0 },
+	{ "another format", "reaper-history/2 boot=" BOOT "\n", 0 },
+	{ "a header that is torn", "reaper-history/1 boot=" BOOT, 0 },
+	{ "no header", "kill 5\n", 0 },
+	{ "a header twice", HEADER HEADER, 0 },
+	{ "a torn line", HEADER "seen 7:100 retired 1 -", 0 },
+	{ "a torn line behind a whole one", HEADER "kill 5\nkill 6", 0 },
+	{ "an empty line", HEADER "\nkill 5\n", 0 },
+	{ "an unknown word", HEADER "died 5\n", 0 },
+	{ "an unknown fence", HEADER "seen 7:100 idle-daemon 1 -\n", 0 },
+	{ "no fence", HEADER "seen 7:100 none 1 -\n", 0 },
+	{ "a field too few", HEADER "seen 7:100 retired 1\n", 0 },
+	{ "a field too many", HEADER "seen 7:100 retired 1 - -\n", 0 },
+	{ "two blanks", HEADER "seen  7:100 retired 1 -\n", 0 },
+	{ "a blank behind", HEADER "kill 5 \n", 0 },
+	{ "a tab", HEADER "kill\t5\n", 0 },
+	{ "pid 0", HEADER "seen 0:100 retired 1 -\n", 0 },
+	{ "a pid above the limit", HEADER "seen 4194305:100 retired 1 -\n", 0 },
+	{ "no start", HEADER "seen 7 retired 1 -\n", 0 },
+	{ "an empty start", HEADER "seen 7: retired 1 -\n", 0 },
+	{ "a negative time", HEADER "kill -5\n", 0 },
+	{ "a time that stands for unknown", HEADER "kill 18446744073709551615\n", 0 },
+	{ "a time that overflows", HEADER "kill 18446744073709551616\n", 0 },
+	{ "a fence with a wait", HEADER "seen 7:100 retired 1 1:2:3\n", 0 },
+	{ "a wait without one", HEADER "seen 7:100 wait 1 -\n", 0 },
+	{ "a wait of two parts", HEADER "seen 7:100 wait 1 1:2\n", 0 },
+	{ "a wait of four parts", HEADER "seen 7:100 wait 1 1:2:3:4\n", 0 },
+	{ "a call number below -1", HEADER "seen 7:100 wait 1 -2:0:0\n", 0 },
+	{ "a call number that overflows", HEADER "seen 7:100 wait 1 9223372036854775808:0:0\n", 0 },
+	{ "an address with a prefix", HEADER "seen 7:100 wait 1 1:0x2:3\n", 0 },
+	{ "an address in capitals", HEADER "seen 7:100 wait 1 1:2:F\n", 0 },
+	{ "an address too long", HEADER "seen 7:100 wait 1 1:2:10000000000000000\n", 0 },
+	{ "no place", HEADER "seen 7:100 wait 1 @\n", 0 },
+	{ "a place too long",
+	  HEADER
+	  "seen 7:100 wait 1 @xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n",
+	  0 },
+	{ "a kind twice", HEADER "seen 7:100 retired 1 -\nseen 7:100 retired 2 -\n", 0 },
+	{ "a wait twice", HEADER "seen 7:100 wait 1 1:2:3\nseen 7:100 wait 1 1:2:3\n", 0 },
+	{ "out of order", HEADER "seen 8:1 retired 1 -\nseen 7:1 retired 1 -\n", 0 },
+	{ "one process in two places",
+	  HEADER "seen 7:1 retired 1 -\nseen 8:1 retired 1 -\nseen 7:1 idle 1 -\n", 0 },
+	{ "kills out of order", HEADER "kill 6\nkill 5\n", 0 },
+	{ "a NUL", HEADER "kill 5\0006\n", sizeof(HEADER "kill 5\0006\n") - 1 },
+	{ "a line too long",
+	  HEADER
+	  "seen 7:100 retired 1 "
+	  "0000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+	  "0000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+	  "0000000000000000000000000000000000000000-\n",
+	  0 },
+	{ "lines that end as in DOS", HEADER "kill 5\r\n", 0 },
+};
+
+Test(history_file, what_starts_afresh)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		_cleanup_history_ struct history h = { 0 };
+		size_t len = bad[i].len ? bad[i].len : strlen(bad[i].text);
+
+		cr_expect_eq(parse(bad[i].text, len, &h), -EINVAL, "%s", bad[i].why);
+		cr_expect(!h.count && !h.kill_count, "%s: nothing of it is kept", bad[i].why);
+	}
+}
+
+Test(history_file, an_unknown_boot_fits_no_file)
+{
+	static const char text[] = "reaper-history/1 boot=\n";
+	_cleanup_history_ struct history h = { 0 };
+
+	cr_expect_eq(history_file_parse(text, sizeof(text) - 1, "", &h), -EINVAL);
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t n = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+/* 8,192 workers with three lines each do not fit; the youngest lines do. */
+Test(history_file, the_oldest_lines_are_left_out)
+{
+	_cleanup_history_ struct history h = { 0 }, again = { 0 };
+	_cleanup_buf_ struct buf text = { 0 };
+	const int count = HISTORY_ENTRIES_MAX / 2;
+
+	for (int i = 1; i <= count; i++) {
+		struct history_entry *e =
+			history_touch(&h, (struct ident){ .pid = i, .start = 1 }, NOW);
+
+		cr_assert_not_null(e);
+		e->fence_ms[FENCE_RETIRED] = 1000;
+		e->fence_ms[FENCE_PEER_CLOSED] = 2000;
+		e->wait_known = true;
+		e->wait_ms = 3000 + (uint64_t)i;
+	}
+	cr_assert_eq(history_kill(&h, 1), 0);
+	history_file_format(&h, BOOT, &text);
+	cr_assert_not(text.failed);
+	cr_expect_eq(count_lines(text.bytes), HISTORY_ENTRIES_MAX);
+	cr_assert_eq(parse(text.bytes, text.len, &again), 0);
+	cr_expect_eq(again.kill_count, 1, "a kill limits what may be ended, however old");
+	cr_expect_eq(again.count, (size_t)count);
+	cr_expect_eq(again.entries[0].fence_ms[FENCE_RETIRED], UNKNOWN_U64);
+	cr_expect_eq(again.entries[0].fence_ms[FENCE_PEER_CLOSED], 2000);
+	cr_expect_eq(again.entries[count - 1].fence_ms[FENCE_PEER_CLOSED], UNKNOWN_U64,
+		     "of the lines at the cut as many as fit");
+	cr_expect(again.entries[count - 1].wait_known);
+}
+
+Test(history_file, kills_come_first)
+{
+	_cleanup_history_ struct history h = { 0 }, again = { 0 };
+	_cleanup_buf_ struct buf text = { 0 };
+
+	for (int i = 0; i < HISTORY_ENTRIES_MAX + 5; i++)
+		cr_assert_eq(history_kill(&h, (uint64_t)i), 0);
+	history_touch(&h, (struct ident){ .pid = 7, .start = 1 }, NOW)->idle_ms = 5;
+	history_file_format(&h, BOOT, &text);
+	cr_expect_eq(count_lines(text.bytes), HISTORY_ENTRIES_MAX);
+	cr_assert_eq(parse(text.bytes, text.len, &again), 0);
+	cr_expect_eq(again.kill_count, HISTORY_ENTRIES_MAX - 1);
+	cr_expect_eq(again.kills[0], 6, "the youngest");
+	cr_expect_eq(again.count, 0);
+}
+
+Test(history_file, more_lines_than_may_be)
+{
+	_cleanup_history_ struct history h = { 0 };
+	_cleanup_buf_ struct buf text = { 0 };
+
+	buf_str(&text, HEADER);
+	for (int i = 1; i < HISTORY_ENTRIES_MAX; i++)
+		buf_str(&text, "kill 5\n");
+	cr_expect_eq(parse(text.bytes, text.len, &h), 0, "as many as may be");
+	history_done(&h);
+	buf_str(&text, "kill 5\n");
+	cr_expect_eq(parse(text.bytes, text.len, &h), -EINVAL, "one more");
+}
+
+/* ---- the file ---- */
+
+static size_t loaded(const struct tmpdir *d)
+{
+	_cleanup_history_ struct history h = { 0 };
+
+	cr_expect_eq(history_file_load(d->path, BOOT, NOW, &h), 0);
+	return h.count + h.kill_count;
+}
+
+Test(history_file, saves_and_loads)
+{
+	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
+	_cleanup_history_ struct history h = { 0 }, again = { 0 };
+	char path[PATH_MAX];
+	struct stat st;
+
+	cr_expect_eq(loaded(&d), 0, "no file is an empty one");
+	history_touch(&h, (struct ident){ .pid = 7, .start = 1 }, NOW)->idle_ms = 5;
+	cr_assert_eq(history_kill(&h, NOW), 0);
+	(void)umask(0);
+	cr_assert_eq(history_file_save(d.path, BOOT, &h), 0);
+	cr_assert_eq(stat(tmpdir_path(&d, "history", path), &st), 0);
+	cr_expect_eq(st.st_mode & 07777, 0640);
+	cr_assert_eq(history_file_load(d.path, BOOT, NOW, &again), 0);
+	cr_expect_eq(again.count, 1);
+	cr_expect_eq(again.kill_count, 1);
+	cr_expect_eq(history_file_save("/proc/none", BOOT, &h), -ENOENT, "no directory");
+}
+
+Test(history_file, another_boot_starts_afresh)
+{
+	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
+	_cleanup_history_ struct history h = { 0 };
+
+	cr_assert_eq(history_kill(&h, 5), 0);
+	cr_assert_eq(history_file_save(d.path, "11234567-89ab-cdef-0123-456789abcdef", &h), 0);
+	cr_expect_eq(loaded(&d), 0);
+}
+
+#define TEXT HEADER "kill 5\n"
+
+struct file_row {
+	const char *why;
+	const char *text;
+	mode_t dir_mode, mode;
+	size_t loaded;
+};
+
+static const struct file_row files[] = {
+	{ "as it is written", TEXT, 0750, 0640, 1 },
+	{ "another mode", TEXT, 0750, 0644, 0 },
+	{ "writable by its group", TEXT, 0750, 0660, 0 },
+	{ "in a directory that others may write", TEXT, 0777, 0640, 0 },
+	{ "a torn line", TEXT "kill", 0750, 0640, 0 },
+	{ "a kill that is yet to come", HEADER "kill 1000001\n", 0750, 0640, 0 },
+	{ "a kill of this moment", HEADER "kill 1000000\n", 0750, 0640, 1 },
+	{ "a fence that is yet to come", HEADER "seen 7:1 retired 1000001 -\n", 0750, 0640, 0 },
+	{ "a wait that is yet to come", HEADER "seen 7:1 wait 1000001 1:2:3\n", 0750, 0640, 0 },
+};
+
+Test(history_file, which_files_it_believes)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
+
+		tmpdir_write(&d, "history", files[i].text, strlen(files[i].text), files[i].mode);
+		cr_assert_eq(chmod(d.path, files[i].dir_mode), 0);
+		cr_expect_eq(loaded(&d), files[i].loaded, "%s", files[i].why);
+	}
+}
+
+Test(history_file, links_and_other_kinds)
+{
+	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
+	char path[PATH_MAX], other[PATH_MAX];
+
+	tmpdir_write(&d, "target", TEXT, strlen(TEXT), 0640);
+	cr_assert_eq(symlink(tmpdir_path(&d, "target", path), tmpdir_path(&d, "history", other)),
+		     0);
+	cr_expect_eq(loaded(&d), 0, "a symbolic link");
+	cr_assert_eq(unlink(other), 0);
+	cr_assert_eq(link(path, other), 0);
+	cr_expect_eq(loaded(&d), 0, "a hard link");
+	cr_assert_eq(unlink(other), 0);
+	cr_assert_eq(mkfifo(other, 0640), 0);
+	cr_assert_eq(chmod(other, 0640), 0);
+	cr_expect_eq(loaded(&d), 0, "a FIFO, without waiting for its other end");
+}
+
+Test(history_file, of_somebody_else)
+{
+	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
+	char path[PATH_MAX];
+
+	if (geteuid())
+		cr_skip_test("only root can give a file away");
+	tmpdir_write(&d, "history", TEXT, strlen(TEXT), 0640);
+	cr_assert_eq(chown(tmpdir_path(&d, "history", path), 65534, 65534), 0);
+	cr_expect_eq(loaded(&d), 0);
+}
