@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/doctor.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "app/doctor_check.h"
+#include "base/fs.h"
+#include "build.h"
+#include "observe/processes.h"
+#include "tmpdir.h"
+
+enum {
+	EVERY_CAP = true
+};
+
+/* Everything that doctor looks at, all of it in order. */
+struct world {
+	struct self self;
+	struct caps caps;
+	struct config *config;
+	struct audit audit;
+	struct markers_counts markers;
+	struct doctor_input in;
+	struct checks checks;
+	struct tmpdir dir;
+};
+
+static void build_world(struct world *w)
+{
+	char set[4][PATH_MAX + 32];
+	const char *sets[4];
+	struct problem p;
+
+	memset(w, 0, sizeof(*w));
+	w->dir = tmpdir_make();
+	(void)snprintf(set[0], sizeof(set[0]), "reaper.state_dir=%s", w->dir.path);
+	(void)snprintf(set[1], sizeof(set[1]), "reaper.marker_dir=%s", w->dir.path);
+	(void)snprintf(set[2], sizeof(set[2]), "reaper.audit_log=%s/a", w->dir.path);
+	(void)snprintf(set[3], sizeof(set[3]), "reaper.metrics_file=%s/m", w->dir.path);
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+		sets[i] = set[i];
+	cr_assert_eq(config_load_text("F", NULL, 0, sets, ARRAY_SIZE(sets), &w->config, &p), 0,
+		     "%s", p.text);
+	cr_assert_eq(chmod(w->dir.path, 0755), 0);
+	cr_assert_eq(self_read(&w->self), 0);
+	w->caps = (struct caps){ EVERY_CAP, EVERY_CAP, EVERY_CAP, EVERY_CAP };
+	w->audit = build_audit();
+	w->markers = (struct markers_counts){ .logs = 1, .whole = true };
+	w->in = (struct doctor_input){ .self = &w->self,
+				       .caps = &w->caps,
+				       .config = w->config,
+				       .audit = &w->audit,
+				       .markers = &w->markers };
+}
+
+static void free_world(struct world *w)
+{
+	config_free(w->config);
+	audit_done(&w->audit);
+	tmpdir_remove(&w->dir);
+}
+
+static const struct check *find(const struct checks *c, const char *name)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (!strcmp(c->check[i].name, name))
+			return &c->check[i];
+	return NULL;
+}
+
+static void expect(const struct world *w, const char *name, enum check_status status,
+		   const char *says, const char *why)
+{
+	const struct check *c = find(&w->checks, name);
+
+	cr_expect_not_null(c, "%s: there is no check %s", why, name);
+	if (!c)
+		return;
+	cr_expect_eq(c->status, status, "%s: %s %s", why, check_status_name(c->status), c->found);
+	cr_expect_not_null(strstr(c->found, says), "%s: found %s", why, c->found);
+	cr_expect_eq(c->fix[0] != '\0', status != CHECK_OK,
+		     "%s: a fix where there is one to make: %s", why, c->fix);
+}
+
+/* ---- parts that need nobody ---- */
+
+Test(doctor, foreign_bytes_are_escaped)
+{
+	struct checks c = { 0 };
+
+	doctor_fix(doctor_add(&c, "x", CHECK_BAD, "%s", "a\x1b]0;b\n"), "%s", "c\r");
+	cr_expect_str_eq(c.check[0].found, "a\\x1b]0;b\\x0a");
+	cr_expect_str_eq(c.check[0].fix, "c\\x0d");
+}
+
+Test(doctor, more_checks_than_fit)
+{
+	struct checks c = { 0 };
+
+	for (int i = 0; i < CHECKS_MAX; i++)
+		cr_expect_not_null(doctor_add(&c, "x", CHECK_OK, "%d", i));
+	cr_expect_null(doctor_add(&c, "x", CHECK_OK, "one more"));
+	doctor_fix(NULL, "nothing to fix");
+	cr_expect_eq(c.count, CHECKS_MAX);
+}
+
+struct mount_row {
+	const char *why;
+	const char *text;
+	struct doctor_proc_mount found;
+};
+
+static const struct mount_row mounts[] = {
+	{ "no /proc", "1 0 8:1 / / rw - ext4 /dev/x rw\n", { .found = false } },
+	{ "as it is mounted everywhere",
+	  "22 27 0:21 / /proc rw,relatime - proc proc rw\n",
+	  { .found = true } },
+	{ "tags before the dash",
+	  "22 27 0:21 / /proc rw shared:13 master:1 - proc proc rw\n",
+	  { .found = true } },
+	{ "hidden",
+	  "22 27 0:21 / /proc rw - proc proc rw,gid=4,hidepid=2\n",
+	  { .found = true, .hides = true, .hidepid = "2" } },
+	{ "hidden, by its newer name",
+	  "22 27 0:21 / /proc rw - proc proc rw,hidepid=invisible\n",
+	  { .found = true, .hides = true, .hidepid = "invisible" } },
+	{ "not hidden, said so",
+	  "22 27 0:21 / /proc rw - proc proc rw,hidepid=off\n",
+	  { .found = true, .hidepid = "off" } },
+	{ "not hidden, by number",
+	  "22 27 0:21 / /proc rw - proc proc rw,hidepid=0\n",
+	  { .found = true, .hidepid = "0" } },
+	{ "a subset",
+	  "22 27 0:21 / /proc rw - proc proc rw,subset=pid\n",
+	  { .found = true, .subset = true } },
+	{ "another directory",
+	  "22 27 0:21 / /mnt/proc rw - proc proc rw,hidepid=2\n",
+	  { .found = false } },
+	{ "the last mount lies on top",
+	  "22 27 0:21 / /proc rw - proc proc rw,hidepid=2\n30 27 0:22 / /proc rw - proc proc rw",
+	  { .found = true } },
+	{ "a name that only begins so",
+	  "22 27 0:21 / /proc rw - proc proc rw,hidepidx=2\n",
+	  { .found = true } },
+	{ "a value in an option of the mount point is not the file system's",
+	  "22 27 0:21 / /proc hidepid=2 - proc proc rw\n",
+	  { .found = true } },
+};
+
+Test(doctor, how_proc_is_mounted)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
+		struct doctor_proc_mount m = doctor_parse_mountinfo(mounts[i].text);
+
+		cr_expect_eq(m.found, mounts[i].found.found, "%s", mounts[i].why);
+		cr_expect_eq(m.hides, mounts[i].found.hides, "%s", mounts[i].why);
+		cr_expect_eq(m.subset, mounts[i].found.subset, "%s", mounts[i].why);
+		cr_expect_str_eq(m.hidepid, mounts[i].found.hidepid, "%s", mounts[i].why);
+	}
+}
+
+/* ---- against an audit ---- */
+
+Test(doctor, nothing_runs)
+{
+	_cleanup_(free_world) struct world w;
+
+	build_world(&w);
+	cr_assert_eq(doctor_examine(&w.in, &w.checks), 0);
+	expect(&w, "kernel", CHECK_OK, "pidfds work", "this kernel has them");
+	expect(&w, "pid-namespace", CHECK_ADVICE, "no JVM with a Python daemon", "none is there");
+	expect(&w, "state-dir", CHECK_OK, w.dir.path, "a directory of ours");
+	expect(&w, "audit-log", CHECK_OK, "can be written", "not yet there");
+	expect(&w, "metrics", CHECK_OK, "can be written", "not yet there");
+	expect(&w, "marker-dir", CHECK_OK, w.dir.path, "a directory");
+	expect(&w, "marker-logs", CHECK_OK, "1 are believed", "one log");
+	expect(&w, "unmatched", CHECK_OK, "no child of a JVM", "no JVM");
+	expect(&w, "configuration", CHECK_OK, "no file; 4 of 26", "by --set alone");
+	cr_expect_null(find(&w.checks, "suspects"));
+	cr_expect_null(find(&w.checks, "host-markers"));
+}
+
+Test(doctor, privileges)
+{
+	_cleanup_(free_world) struct world w;
+
+	build_world(&w);
+	build_host(&w.audit, 100)->uid = w.self.euid;
+	w.caps = (struct caps){ false, false, false, false };
+	w.checks.count = 0;
+	doctor_reach(&w.in, &w.checks);
+	expect(&w, "privileges", CHECK_OK, "1 trees are your own", "one's own need none");
+	expect(&w, "pid-namespace", CHECK_OK, "hosts show", "one is there");
+
+	build_host(&w.audit, 101)->uid = w.self.euid + 1;
+	w.caps.ptrace = true;
+	w.checks.count = 0;
+	doctor_reach(&w.in, &w.checks);
+	expect(&w, "privileges", CHECK_ADVICE, "missing: CAP_KILL CAP_DAC_READ_SEARCH",
+	       "another user's tree, and what is lacking for it");
+
+	w.caps = (struct caps){ true, true, true, false };
+	w.checks.count = 0;
+	doctor_reach(&w.in, &w.checks);
+	expect(&w, "privileges", CHECK_OK, "every user's tree", "CAP_SYS_NICE is not needed");
+}
+
+Test(doctor, network_namespaces)
+{
+	_cleanup_(free_world) struct world w;
+
+	build_world(&w);
+	build_host(&w.audit, 100);
+	build_daemon(&w.audit, 0, 200)->ev.net_ns = w.self.net_ns;
+	build_daemon(&w.audit, 0, 201)->ev.net_ns = 0;
+	doctor_reach(&w.in, &w.checks);
+	expect(&w, "net-namespace", CHECK_OK, "no daemon", "ours, and one that is not known");
+
+	build_daemon(&w.audit, 0, 202)->ev.net_ns = w.self.net_ns + 1;
+	build_daemon(&w.audit, 0, 203)->ev.net_ns = w.self.net_ns + 1;
+	build_daemon(&w.audit, 0, 204)->ev.net_ns = w.self.net_ns + 2;
+	w.checks.count = 0;
+	doctor_reach(&w.in, &w.checks);
+	expect(&w, "net-namespace", CHECK_ADVICE, "3 daemons live in 2 other", "counted");
+}
+
+Test(doctor, markers)
+{
+	_cleanup_(free_world) struct world w;
+	struct host *host;
+
+	build_world(&w);
+	w.markers =
+		(struct markers_counts){ .logs = 2,
+					 .distrusted = 3,
+					 .bad = 4,
+					 .unknown = 5,
+					 .first_bad = "a.log:7: no time",
+					 .first_distrusted = "b.log: is writable by its group" };
+	for (pid_t pid = 100; pid < 103; pid++) {
+		host = build_host(&w.audit, pid);
+		host->alive = pid != 102;
+		host->unreadable = false;
+		(void)snprintf(host->log, sizeof(host->log), "%s", pid == 100 ? "x.log" : "");
+	}
+	doctor_markers(&w.in, &w.checks);
+	expect(&w, "marker-trust", CHECK_ADVICE, "3 logs are not believed; the first: b.log: is",
+	       "who may write");
+	expect(&w, "marker-records", CHECK_ADVICE, "4 records were skipped; the first: a.log:7",
+	       "file and line");
+	expect(&w, "marker-words", CHECK_OK, "5 events", "no fault of anybody");
+	expect(&w, "marker-backlog", CHECK_ADVICE, "longer than one sweep reads", "not whole");
+	expect(&w, "host-markers", CHECK_ADVICE,
+	       "1 of 2 hosts write no marker log that is believed (101)",
+	       "the dead one does not count");
+}
+
+Test(doctor, what_suspects_lack)
+{
+	_cleanup_(free_world) struct world w;
+	struct subject *s;
+
+	build_world(&w);
+	build_host(&w.audit, 100);
+	build_daemon(&w.audit, 0, 200);
+	for (pid_t pid = 300; pid < 312; pid++) {
+		s = build_worker(&w.audit, 0, pid);
+		s->verdict.action = pid == 300 ? ACTION_KEEP : ACTION_SUSPECT;
+		s->verdict.missing = pid == 311 ? MISSING_EVIDENCE : MISSING_MARKERS;
+	}
+	doctor_markers(&w.in, &w.checks);
+	expect(&w, "suspects", CHECK_ADVICE,
+	       "10 (301, 302, 303, 304, 305, 306, 307, 308, ...): ", "as many as are of use");
+	cr_expect_not_null(strstr(w.checks.check[w.checks.count - 1].found, "1 (311): "),
+			   "one check for each proof");
+}
+
+struct path_row {
+	const char *why;
+	const char *make; /* a file below the directory, or NULL */
+	mode_t make_mode;
+	const char *set; /* key, then what is below the directory */
+	const char *below;
+	const char *name;
+	enum check_status status;
+	const char *says;
+};
+
+static const struct path_row paths[] = {
+	{ "a state_dir below one that is there", NULL, 0, "state_dir", "a/b", "state-dir", CHECK_OK,
+	  "can be written" },
+	{ "a state_dir that is a file", "f", 0644, "state_dir", "f", "state-dir", CHECK_BAD,
+	  "directory" },
+	{ "an audit log that is there", "f", 0644, "audit_log", "f", "audit-log", CHECK_OK,
+	  "can be" },
+	{ "an audit log that is a directory", NULL, 0, "audit_log", "", "audit-log", CHECK_BAD,
+	  "is no regular file: without it nothing is ended" },
+	{ "metrics without their directory", NULL, 0, "metrics_file", "a/m", "metrics",
+	  CHECK_ADVICE, "cannot be written" },
+	{ "a marker_dir that is not there", NULL, 0, "marker_dir", "a", "marker-dir", CHECK_ADVICE,
+	  "No such file" },
+	{ "a marker_dir that is a file", "f", 0644, "marker_dir", "f", "marker-dir", CHECK_BAD,
+	  "is no directory" },
+};
+
+Test(doctor, paths)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		const struct path_row *row = &paths[i];
+		_cleanup_(free_world) struct world w;
+		char set[PATH_MAX + 64];
+		const char *sets = set;
+		struct config *c;
+		struct problem p;
+
+		build_world(&w);
+		if (row->make)
+			tmpdir_write(&w.dir, row->make, "", 0, row->make_mode);
+		(void)snprintf(set, sizeof(set), "reaper.%s=%s/%s", row->set, w.dir.path,
+			       row->below);
+		cr_assert_eq(config_load_text("F", NULL, 0, &sets, 1, &c, &p), 0, "%s", p.text);
+		w.in.config = c;
+		doctor_paths(&w.in, &w.checks);
+		expect(&w, row->name, row->status, row->says, row->why);
+		config_free(c);
+	}
+}
+
+Test(doctor, a_state_dir_that_others_may_write)
+{
+	_cleanup_(free_world) struct world w;
+
+	build_world(&w);
+	cr_assert_eq(chmod(w.dir.path, 01777), 0);
+	doctor_paths(&w.in, &w.checks);
+	expect(&w, "state-dir", CHECK_BAD, "sweep and watch refuse it", "as lock_take() does");
+}
+
+Test(doctor, a_marker_dir_that_others_cannot_reach)
+{
+	_cleanup_(free_world) struct world w;
+
+	build_world(&w);
+	w.self.euid = 0;
+	cr_assert_eq(chmod(w.dir.path, 0750), 0);
+	doctor_paths(&w.in, &w.checks);
+	expect(&w, "marker-dir", CHECK_ADVICE, "other users cannot pass",
+	       "their JVMs could not write");
+}
+
+Test(doctor, settings_that_deserve_a_word)
+{
+	static const char *const sets[] = { "policy.assume_leaked_after=1h", "policy.fences=" };
+	_cleanup_(free_world) struct world w;
+	struct problem p;
+
+	build_world(&w);
+	config_free(w.config);
+	cr_assert_eq(config_load_text("F", NULL, 0, sets, 2, &w.config, &p), 0, "%s", p.text);
+	w.in.config = w.config;
+	w.in.config_path = "F";
+	doctor_paths(&w.in, &w.checks);
+	expect(&w, "assumed", CHECK_ADVICE, "without a proof", "a risk that the operator took");
+	expect(&w, "fences", CHECK_ADVICE, "no proof may end", "nothing will ever be ended");
+	expect(&w, "configuration", CHECK_OK, "F; 2 of 26", "the file that was read");
+}
+
+/* ---- a daemon that no class describes ---- */
+
+static void end_with_parent(void)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)alarm(30);
+}
+
+/* "java" - a process that listens on loopback - its forked child. Tells the listener's port. */
+static pid_t start_tree(const char *comm, uint16_t *ret_port)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+	int pipes[2];
+	pid_t pid;
+
+	cr_assert_eq(pipe(pipes), 0);
+	pid = fork();
+	if (!pid) {
+		end_with_parent();
+		(void)prctl(PR_SET_NAME, comm);
+		if (!fork()) {
+			int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+			end_with_parent();
+			(void)prctl(PR_SET_NAME, "pool\033[2J");
+			if (bind(fd, (struct sockaddr *)&at, len) || listen(fd, 1) ||
+			    getsockname(fd, (struct sockaddr *)&at, &len))
+				_exit(1);
+			if (!fork()) {
+				end_with_parent();
+				(void)!write(pipes[1], &at.sin_port, sizeof(at.sin_port));
+				for (;;)
+					(void)pause();
+			}
+			for (;;)
+				(void)pause();
+		}
+		for (;;)
+			(void)pause();
+	}
+	cr_assert_gt(pid, 0);
+	(void)close(pipes[1]); /* when all are gone, the read ends */
+	cr_assert_eq(read(pipes[0], ret_port, sizeof(*ret_port)), (ssize_t)sizeof(*ret_port));
+	*ret_port = ntohs(*ret_port);
+	(void)close(pipes[0]);
+	return pid;
+}
+
+static void end_tree(pid_t pid)
+{
+	int pidfd = pidfd_open(pid, 0);
+
+	(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	(void)close(pidfd);
+	(void)waitpid(pid, NULL, 0);
+}
+
+static void examine_tree(struct world *w, const char *comm, uint16_t *ret_port)
+{
+	struct processes *source;
+	pid_t pid = start_tree(comm, ret_port);
+
+	cr_expect_eq(processes_open(&source), 0);
+	snapshot_done(&w->audit.snapshot);
+	cr_expect_eq(processes_census(source, &w->audit.snapshot), 0);
+	cr_expect_eq(doctor_unmatched(&w->in, &w->checks), 0);
+	processes_close(source);
+	end_tree(pid);
+}
+
+/* Finds the check about a port; other programs of this machine may have one too. */
+static const struct check *about_port(const struct checks *c, uint16_t port)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "loopback port %u ", port);
+	for (size_t i = 0; i < c->count; i++)
+		if (strstr(c->check[i].found, text))
+			return &c->check[i];
+	return NULL;
+}
+
+Test(doctor, a_daemon_of_no_class)
+{
+	_cleanup_(free_world) struct world w;
+	const struct check *c;
+	uint16_t port;
+
+	build_world(&w);
+	examine_tree(&w, "java", &port);
+	c = about_port(&w.checks, port);
+	cr_assert_not_null(c);
+	cr_expect_eq(c->status, CHECK_ADVICE);
+	cr_expect_not_null(strstr(c->found, "(pool"), "%s", c->found);
+	cr_expect_not_null(strstr(c->found, "child of "), "%s", c->found);
+	cr_expect_null(strchr(c->found, '\033'), "foreign names are escaped");
+	cr_expect_not_null(strstr(c->found, "has 1 forked children"), "%s", c->found);
+	cr_expect_not_null(strstr(c->fix, "[class NAME]"), "%s", c->fix);
+}
+
+Test(doctor, a_listener_that_is_no_child_of_a_jvm)
+{
+	_cleanup_(free_world) struct world w;
+	uint16_t port;
+
+	build_world(&w);
+	examine_tree(&w, "javac", &port);
+	cr_expect_null(about_port(&w.checks, port));
+}
