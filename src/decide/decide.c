@@ -76,7 +76,8 @@ static struct candidate candidate(enum fence fence, const struct policy *policy,
 	return c;
 }
 
-/* The first that is due; else the one that is due soonest; else the first objection. */
+/* The first that is due; else the one that is due soonest; else the one to which the last objection
+ * in the order of reasons is made: the nearest to being due. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
 	if (!b->fence)

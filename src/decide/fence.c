@@ -20,6 +20,8 @@ enum tri fence_host_end_closed(const struct facts *f)
 
 static enum tri signed_off(const struct policy *policy _unused_, const struct facts *f)
 {
+	if (f->socket == SOCKET_UNKNOWN)
+		return TRI_UNKNOWN;
 	return tri_of(f->socket == SOCKET_SIGNED_OFF && f->in_signoff_call);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "decide/guard.h"
 
+#include <assert.h>
+
 #include "base/macro.h"
 #include "decide/fence.h"
 
@@ -123,7 +125,7 @@ static bool by_operator(enum fence fence, const struct facts *f)
 }
 
 /* The kernel knows better than a log that lost its end. */
-static bool open_task(enum fence fence, const struct facts *f)
+static bool open_task(enum fence fence, const struct policy *policy _unused_, const struct facts *f)
 {
 	bool by_markers =
 		fence == FENCE_RETIRED || fence == FENCE_TASK_ENDED || fence == FENCE_ASSUMED;
@@ -140,7 +142,8 @@ static bool host_reads_on(const struct facts *f)
 /* While somebody holds the host's end, bytes in the task socket are wanted; after that they are a
  * dead task's leftovers. A worker that signed off may also not be ended while the host has not read all: a
  * host that writes once more would then lose what it has not read. */
-static bool unread_bytes(enum fence fence, const struct facts *f)
+static bool unread_bytes(enum fence fence, const struct policy *policy _unused_,
+			 const struct facts *f)
 {
 	if (by_operator(fence, f) || f->host_held == TRI_NO)
 		return false;
@@ -149,32 +152,40 @@ static bool unread_bytes(enum fence fence, const struct facts *f)
 	return fence == FENCE_SIGNED_OFF && host_reads_on(f);
 }
 
-static bool fence_off(enum fence fence, const struct policy *policy)
+static bool fence_off(enum fence fence, const struct policy *policy, const struct facts *f _unused_)
 {
 	return fence != FENCE_ASSUMED && !(policy->fences & (1u << fence));
 }
 
+/* Objections to one proof; another may stand without them. */
+static const struct {
+	enum reason reason;
+	bool (*objects)(enum fence fence, const struct policy *policy, const struct facts *facts);
+} objections[] = {
+	{ REASON_OPEN_TASK, open_task },
+	{ REASON_UNREAD_BYTES, unread_bytes },
+	{ REASON_FENCE_OFF, fence_off },
+};
+static_assert(ARRAY_SIZE(guards) + ARRAY_SIZE(objections) == REASON_FENCE_OFF + 1,
+	      "every reason to keep that is a guard's has its guard");
+
 enum reason guard_fence(enum fence fence, const struct policy *policy, const struct facts *facts)
 {
-	if (open_task(fence, facts))
-		return REASON_OPEN_TASK;
-	if (unread_bytes(fence, facts))
-		return REASON_UNREAD_BYTES;
-	if (fence_off(fence, policy))
-		return REASON_FENCE_OFF;
+	for (size_t i = 0; i < ARRAY_SIZE(objections); i++)
+		if (objections[i].objects(fence, policy, facts))
+			return objections[i].reason;
 	return REASON_COUNT;
 }
 
-/* An objection to one proof is none while another stands without it. */
-static bool objects_to_all(enum reason guard, const struct policy *policy,
-			   const struct facts *facts)
+/* Of several objections to one proof each is told, not only the first. */
+static bool objects_to_all(size_t objection, const struct policy *policy, const struct facts *facts)
 {
 	bool any = false;
 
 	for (enum fence f = FENCE_NONE + 1; f < FENCE_COUNT; f++) {
 		if (fence_holds(f, policy, facts) != TRI_YES)
 			continue;
-		if (guard_fence(f, policy, facts) != guard)
+		if (!objections[objection].objects(f, policy, facts))
 			return false;
 		any = true;
 	}
@@ -186,5 +197,8 @@ bool guard_objects(enum reason guard, const struct policy *policy, const struct 
 	for (size_t i = 0; i < ARRAY_SIZE(guards); i++)
 		if (guards[i].reason == guard)
 			return guards[i].objects(policy, facts);
-	return objects_to_all(guard, policy, facts);
+	for (size_t i = 0; i < ARRAY_SIZE(objections); i++)
+		if (objections[i].reason == guard)
+			return objects_to_all(i, policy, facts);
+	return false;
 }

@@ -28,7 +28,8 @@ enum reason guard_fence(enum fence fence, const struct policy *policy, const str
 /**
  * Tells whether one guard objects, for explain.
  *
- * @return true if it objects to every proof that holds (or, without one, to any).
+ * @return true if it objects to the worker, or to every proof that holds; false where no proof holds
+ *         to which it could object.
  */
 bool guard_objects(enum reason guard, const struct policy *policy, const struct facts *facts);
 
