@@ -51,21 +51,24 @@ const struct marker_event_rule marker_events[] = {
 };
 static_assert(ARRAY_SIZE(marker_events) == MARKER_EVENT_COUNT, "every event has its rule");
 
+static bool is_named(const char *want, size_t want_len, const char *name, size_t len)
+{
+	return want_len == len && *want == *name && memcmp(want, name, len) == 0;
+}
+
+/* Begins with the keys that nearly every record has. */
 enum marker_key marker_keys_find(const char *name, size_t len)
 {
-	unsigned k = 0;
-
-	while (k < KEY_COUNT &&
-	       (marker_keys[k].name_len != len || memcmp(marker_keys[k].name, name, len) != 0))
-		k++;
-	return (enum marker_key)k;
+	for (unsigned i = 0, k = KEY_TASK; i < KEY_COUNT; i++, k = (k + 1) % KEY_COUNT)
+		if (is_named(marker_keys[k].name, marker_keys[k].name_len, name, len))
+			return (enum marker_key)k;
+	return KEY_COUNT;
 }
 
 enum marker_event marker_keys_find_event(const char *name, size_t len)
 {
 	for (unsigned e = MARKER_UNKNOWN + 1; e < MARKER_EVENT_COUNT; e++)
-		if (marker_events[e].name_len == len &&
-		    memcmp(marker_events[e].name, name, len) == 0)
+		if (is_named(marker_events[e].name, marker_events[e].name_len, name, len))
 			return (enum marker_event)e;
 	return MARKER_UNKNOWN;
 }

@@ -72,9 +72,9 @@ static const char *read_pair(const char *line, struct marker_token pair, uint32_
 		return "expected KEY=VALUE";
 	name.len = (size_t)(equals - pair.at);
 	value = (struct marker_token){ equals + 1, pair.len - name.len - 1 };
-	if (!is_name(name))
-		return "expected a key of a-z, 0-9 and _";
 	key = marker_keys_find(name.at, name.len);
+	if (key == KEY_COUNT && !is_name(name))
+		return "expected a key of a-z, 0-9 and _";
 	if (key == KEY_COUNT || !(marker_keys_of(m->event) & 1u << key)) {
 		*unknown_keys += m->event != MARKER_UNKNOWN;
 		return skip_stranger(line, name, value);
@@ -105,11 +105,10 @@ static const char *check_keys(enum marker_event event, uint32_t seen)
 
 static bool is_printable(const char *line, size_t len)
 {
-	unsigned strange = 0;
-
 	for (size_t i = 0; i < len; i++)
-		strange |= (unsigned char)(line[i] - ' ') > '~' - ' ';
-	return !strange;
+		if (line[i] < ' ' || line[i] > '~')
+			return false;
+	return true;
 }
 
 static const char *read_words(const char *line, struct cursor *c, struct marker *ret,
@@ -118,13 +117,16 @@ static const char *read_words(const char *line, struct cursor *c, struct marker 
 	struct marker_token t;
 	uint32_t seen = 0;
 
-	*ret = (struct marker){ .pool_timeout_ms = UNKNOWN_U64 };
+	memset(ret, 0, sizeof(*ret));
+	ret->pool_timeout_ms = UNKNOWN_U64;
 	*ret_unknown_keys = 0;
 	if (!take_token(c, &t) || !marker_value_number(t, parse_time_max_ms, &ret->unix_ms))
 		return "expected milliseconds since 1970";
-	if (!take_token(c, &t) || !is_name(t))
+	if (!take_token(c, &t))
 		return "expected an event";
 	ret->event = marker_keys_find_event(t.at, t.len);
+	if (ret->event == MARKER_UNKNOWN && !is_name(t))
+		return "expected an event";
 	while (c->at < c->end) {
 		const char *bad = "expected one blank between words";
 
@@ -141,14 +143,15 @@ const char *marker_parse(const char *line, size_t len, struct marker *ret,
 			 unsigned *ret_unknown_keys)
 {
 	size_t magic = sizeof(MARKER_MAGIC) - 1;
+	const char *bad;
 	struct cursor c;
 
 	if (len >= MARKER_LINE_MAX)
 		return "expected at most 512 bytes";
 	if (len < magic || memcmp(line, MARKER_MAGIC, magic) != 0)
 		return "expected reaper/1";
-	if (!is_printable(line, len))
-		return "expected printable ASCII";
 	c = (struct cursor){ line + magic, line + len };
-	return read_words(line, &c, ret, ret_unknown_keys);
+	bad = read_words(line, &c, ret, ret_unknown_keys);
+	/* No word may hold such a byte, so it is looked for only to name the fault. */
+	return bad && !is_printable(line, len) ? "expected printable ASCII" : bad;
 }

@@ -56,10 +56,12 @@ bool marker_value_number(struct marker_token t, uint64_t max, uint64_t *ret)
 	for (size_t i = 0; i < t.len; i++) {
 		uint64_t digit = (uint64_t)(t.at[i] - '0');
 
-		if (!is_digit(t.at[i]) || digit > max || value > (max - digit) / 10)
+		if (!is_digit(t.at[i]) || __builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, digit, &value))
 			return false;
-		value = value * 10 + digit;
 	}
+	if (value > max)
+		return false;
 	*ret = value;
 	return true;
 }

@@ -34,13 +34,23 @@ typedef int (*markers_sink)(void *arg, const struct marker_source *source, const
  */
 typedef void (*markers_forget)(void *arg, uint32_t log);
 
+enum {
+	MARKERS_BEHIND_MAX = 8,
+};
+
+/* What is there now, and what was bad in it since it was found. */
 struct markers_counts {
-	uint32_t logs;                  /* believed */
-	uint32_t distrusted;            /* files that were not read for their owner, mode or kind */
-	uint32_t bad;                   /* records that were skipped */
-	uint32_t unknown;               /* events and keys that were skipped */
-	bool whole;                     /* every believed log was read to its end */
-	char first_bad[AUDIT_TEXT_MAX]; /* "file:line: what", escaped */
+	uint32_t logs;       /* believed */
+	uint32_t distrusted; /* files that were not read for their owner, mode or kind */
+	uint32_t bad;        /* records that were skipped */
+	uint32_t unknown;    /* events and keys that were skipped */
+	bool whole;          /* every believed log was read to its end */
+	/* Where `whole` is false: whose logs were not. Only the workers of these owners (of root: all) have
+	 * to wait, unless behind_anybody is set: then nobody knows whose. */
+	uint32_t behind_count;
+	uid_t behind[MARKERS_BEHIND_MAX];
+	bool behind_anybody;
+	char first_bad[AUDIT_TEXT_MAX];        /* "file:line: what", escaped */
 	char first_distrusted[AUDIT_TEXT_MAX]; /* "file: why" */
 };
 
@@ -54,23 +64,28 @@ int markers_new(const char *dir, struct markers **ret_markers) _must_check_;
 /**
  * Reads what is new since the last call, at most MARKER_UNREAD_MAX bytes of each log.
  *
- * @return 0 (also without a directory); -ENOMEM, or what the sink returned.
+ * An unknown event is given to the sink too: it counts among the records since the last beat.
+ *
+ * @return 0 (also without a directory); -ENOMEM, or what the sink returned (the next call begins with that
+ *         record again); -EOVERFLOW: there are no more numbers for logs.
  */
 int markers_read(struct markers *m, markers_sink sink, markers_forget forget, void *arg,
 		 struct markers_counts *ret_counts) _must_check_;
 
 /**
- * Removes a believed log's file (its host has been gone for long): only the very file that was read.
+ * Removes a believed log's file (its host has been gone for long): only the very file that was read. The
+ * next read forgets it.
  *
- * @return 0; negative errno.
+ * @return 0; -ENOENT: no such log; -ESTALE: another file has its name; negative errno.
  */
 int markers_remove(struct markers *m, uint32_t log) _must_check_;
 
 /**
- * Appends records to marker_dir/operator-<euid>/retire.log, made with the right modes and a first
- * `operator` record.
+ * Appends an `operator` and a `retired` record to marker_dir/operator-<euid>/retire.log, which is made
+ * with the right modes if it is not there.
  *
- * @return 0; negative errno: nothing was written.
+ * @return 0; -EPERM: somebody else's directory or file, or one that others may write to; -ELOOP: a link;
+ *         negative errno: no whole record was written.
  */
 int markers_retire(const char *dir, uid_t euid, const char *boot_id, uint64_t pid_ns,
 		   uint64_t unix_ms, struct ident worker) _must_check_;

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "observe/markers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "model/grow.h"
+#include "observe/marker_dirs.h"
+#include "observe/marker_file.h"
+
+struct markers {
+	char *dir;                 /* owned */
+	char *block;               /* owned; MARKER_FILE_BLOCK bytes */
+	struct marker_file *files; /* owned; the first `sorted` by device and inode */
+	size_t count, room, sorted;
+	uint32_t numbers; /* given to logs so far */
+	uint32_t rounds;
+};
+
+/* One call of markers_read(). */
+struct markers_round {
+	struct markers *m;
+	struct marker_reader reader;
+	markers_forget forget;
+	struct markers_counts *counts;
+	struct marker_dirs dirs;
+	size_t place;   /* whose directory is open */
+	int fd;         /* owned; of that subdirectory; -1: marker_dir itself, or none */
+	struct stat st; /* of it */
+};
+
+int markers_new(const char *dir, struct markers **ret_markers)
+{
+	struct markers *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->dir = strdup(dir);
+	m->block = malloc(MARKER_FILE_BLOCK);
+	if (!m->dir || !m->block) {
+		markers_free(m);
+		return -ENOMEM;
+	}
+	*ret_markers = m;
+	return 0;
+}
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct marker_file *fa = a, *fb = b;
+
+	if (fa->dev != fb->dev)
+		return fa->dev < fb->dev ? -1 : 1;
+	if (fa->ino != fb->ino)
+		return fa->ino < fb->ino ? -1 : 1;
+	return 0;
+}
+
+/* A log that is found for the first time is behind the sorted ones, and found once: it has one link. */
+static struct marker_file *find_file(const struct markers *m, const struct stat *st)
+{
+	const struct marker_file key = { .dev = st->st_dev, .ino = st->st_ino };
+
+	return m->sorted ? bsearch(&key, m->files, m->sorted, sizeof(*m->files), by_inode) : NULL;
+}
+
+static struct marker_file *find_number(const struct markers *m, uint32_t number)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (m->files[i].number == number)
+			return &m->files[i];
+	return NULL;
+}
+
+static int join(const struct marker_place *p, const char *name, char **ret)
+{
+	return asprintf(ret, "%s%s%s", p->name, *p->name ? "/" : "", name) < 0 ? -ENOMEM : 0;
+}
+
+/* Makes a log new: what it said before is forgotten, and it is read from its first byte. */
+static int begin_file(struct markers *m, struct marker_file *f, const struct stat *st)
+{
+	if (m->numbers == UINT32_MAX)
+		return -EOVERFLOW;
+	f->number = ++m->numbers;
+	f->dev = st->st_dev;
+	f->ino = st->st_ino;
+	f->offset = f->lines = 0;
+	f->skipping = false;
+	f->who.event = MARKER_UNKNOWN;
+	f->bad = f->unknown = 0;
+	free(f->first_bad);
+	f->first_bad = NULL;
+	return 0;
+}
+
+static int add_file(struct markers *m, const struct stat *st, struct marker_file **ret)
+{
+	struct marker_file *more =
+		grow(m->files, m->count, &m->room, sizeof(*more), 2 * (size_t)MARKER_LOGS_MAX);
+	int err;
+
+	if (!more)
+		return -ENOMEM;
+	m->files = more;
+	more += m->count;
+	err = begin_file(m, more, st);
+	if (err < 0)
+		return err;
+	m->count++;
+	*ret = more;
+	return 0;
+}
+
+/* Finds what was known of an open file, or begins anew with it. */
+static int follow(struct markers_round *r, int fd, const struct stat *st, struct marker_file **ret)
+{
+	struct marker_file *f = find_file(r->m, st);
+
+	if (!f)
+		return add_file(r->m, st, ret);
+	*ret = f;
+	if (marker_file_continues(f, fd, st) && f->owner == st->st_uid)
+		return 0;
+	r->forget(r->reader.arg, f->number);
+	return begin_file(r->m, f, st);
+}
+
+static int read_file(struct markers_round *r, const struct marker_candidate *c, int fd,
+		     const struct stat *st)
+{
+	struct marker_file *f;
+	char *name;
+	int err = join(&r->dirs.places[c->place], c->name, &name);
+
+	if (err < 0)
+		return err;
+	err = follow(r, fd, st, &f);
+	if (err < 0) {
+		free(name);
+		return err;
+	}
+	free(f->name);
+	f->name = name;
+	f->owner = st->st_uid;
+	f->round = r->m->rounds;
+	r->counts->logs++;
+	err = marker_file_read(f, fd, &r->reader);
+	if (err == 0)
+		marker_dirs_behind(r->counts, f->owner);
+	return err;
+}
+
+/* Opens the directory of a candidate; those of one place come one after the other. */
+static int enter(struct markers_round *r, size_t place)
+{
+	int fd;
+
+	if (place == r->place)
+		return 0;
+	fs_close(&r->fd);
+	r->place = place;
+	r->st = r->dirs.st;
+	if (!place)
+		return 0;
+	fd = marker_dirs_open(r->dirs.fd, r->dirs.places[place].name, &r->st);
+	if (fd < 0) {
+		r->place = SIZE_MAX;
+		return fd;
+	}
+	r->fd = fd;
+	return 0;
+}
+
+/* It is there, but could not be opened at this moment: neither forgotten nor read. */
+static void note_unopened(struct markers_round *r, const struct marker_candidate *c)
+{
+	r->dirs.partial = true;
+	marker_dirs_behind(r->counts, c->owner);
+}
+
+static int read_candidate(struct markers_round *r, const struct marker_candidate *c)
+{
+	const char *why = "cannot be read";
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int err = enter(r, c->place);
+
+	if (err == 0)
+		err = fd =
+			marker_file_open(c->place ? r->fd : r->dirs.fd, &r->st, c->name, &st, &why);
+	if (fd >= 0)
+		return read_file(r, c, fd, &st);
+	if (marker_dirs_is_refusal(-err))
+		marker_dirs_distrust(r->counts, r->dirs.places[c->place].name, c->name, why);
+	else if (err != -ENOENT)
+		note_unopened(r, c);
+	return 0;
+}
+
+static int read_all(struct markers_round *r)
+{
+	const struct marker_dirs *d = &r->dirs;
+
+	for (size_t i = 0; i < d->found_count; i++) {
+		int err;
+
+		if (r->counts->logs == MARKER_LOGS_MAX) {
+			marker_dirs_behind(r->counts, d->found[i].owner);
+			continue;
+		}
+		err = read_candidate(r, &d->found[i]);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+/* Drops the logs that are gone. */
+static void drop_gone(struct markers_round *r)
+{
+	struct markers *m = r->m;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->files[i].round == m->rounds) {
+			m->files[kept++] = m->files[i];
+			continue;
+		}
+		r->forget(r->reader.arg, m->files[i].number);
+		marker_file_done(&m->files[i]);
+	}
+	m->count = kept;
+}
+
+/* Adds up what is bad in the logs that are there, and shows the first of them by name. */
+static void count_bad(const struct markers *m, struct markers_counts *counts)
+{
+	const struct marker_file *first = NULL;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct marker_file *f = &m->files[i];
+
+		counts->bad += f->bad;
+		counts->unknown += f->unknown;
+		if (f->first_bad && (!first || strcmp(f->name, first->name) < 0))
+			first = f;
+	}
+	if (first)
+		(void)snprintf(counts->first_bad, sizeof(counts->first_bad), "%s",
+			       first->first_bad);
+}
+
+static int read_dirs(struct markers_round *r)
+{
+	int err = marker_dirs_list(r->m->dir, &r->dirs, r->counts);
+
+	if (err == -ENOMEM)
+		return err;
+	if (err < 0) {
+		/* Nobody knows what is in it now: nothing is forgotten, and nothing is whole. */
+		marker_dirs_distrust(r->counts, r->m->dir, "", "cannot be read");
+		r->counts->whole = false;
+		r->counts->behind_anybody = true;
+		return 0;
+	}
+	err = read_all(r);
+	if (err == 0 && !r->dirs.partial)
+		drop_gone(r);
+	return err;
+}
+
+int markers_read(struct markers *m, markers_sink sink, markers_forget forget, void *arg,
+		 struct markers_counts *ret_counts)
+{
+	struct markers_counts counts = { .whole = true };
+	struct markers_round r = {
+		.m = m,
+		.reader = { m->block, sink, arg },
+		.forget = forget,
+		.counts = &counts,
+		.dirs = { .fd = -1 },
+		.place = SIZE_MAX,
+		.fd = -1,
+	};
+	int err;
+
+	m->rounds++;
+	m->sorted = m->count;
+	if (m->count)
+		qsort(m->files, m->count, sizeof(*m->files), by_inode);
+	err = read_dirs(&r);
+	fs_close(&r.fd);
+	marker_dirs_done(&r.dirs);
+	if (err < 0)
+		return err;
+	count_bad(m, &counts);
+	*ret_counts = counts;
+	return 0;
+}
+
+/* Splits "sub/x.log" and opens what it lies in. */
+static int open_parent(const struct markers *m, const char *name, const char **ret_base)
+{
+	_cleanup_close_ int top = open(m->dir, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+	const char *slash = strchr(name, '/');
+	_cleanup_free_ char *place = NULL;
+	struct stat st;
+
+	if (top < 0)
+		return -errno;
+	*ret_base = slash ? slash + 1 : name;
+	if (!slash)
+		return TAKE_FD(top);
+	place = strndup(name, (size_t)(slash - name));
+	if (!place)
+		return -ENOMEM;
+	return marker_dirs_open(top, place, &st);
+}
+
+int markers_remove(struct markers *m, uint32_t log)
+{
+	const struct marker_file *f = find_number(m, log);
+	_cleanup_close_ int dirfd = -1;
+	const char *base = NULL;
+	struct stat st;
+
+	if (!f)
+		return -ENOENT;
+	dirfd = open_parent(m, f->name, &base);
+	if (dirfd < 0)
+		return dirfd;
+	if (fstatat(dirfd, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	/* It was replaced: what bears its name now was never judged. */
+	if (st.st_dev != f->dev || st.st_ino != f->ino)
+		return -ESTALE;
+	return unlinkat(dirfd, base, 0) < 0 ? -errno : 0;
+}
+
+void markers_free(struct markers *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->count; i++)
+		marker_file_done(&m->files[i]);
+	free(m->files);
+	free(m->block);
+	free(m->dir);
+	free(m);
+}
