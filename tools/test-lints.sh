@@ -132,7 +132,7 @@ expect()
 	if ! build >"$dir/out" 2>&1; then
 		status=compiler
 	else
-		srcdir=. PLAIN_BUILD=yes sh "tools/check-$2.sh" >"$dir/out" 2>&1 || status=$?
+		srcdir=. PLAIN_BUILD=yes HARDENING=-D_FORTIFY_SOURCE=2 sh "tools/check-$2.sh" >"$dir/out" 2>&1 || status=$?
 	fi
 	if [ -z "$3" ] && [ "$status" != 0 ]; then
 		cat "$dir/out"
@@ -202,6 +202,30 @@ expect 'names that only look alike' calls ''
 printf '#include <signal.h>\n#define BLOW(f) f ## l\nint g(void) { return BLOW(kil)(1, 0); }\n' \
 	>>src/app/main.c
 expect 'the program imports kill' calls 'the program imports kill'
+
+cflags='-fPIE -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong'
+ldflags='-pie -Wl,-z,relro -Wl,-z,now'
+spoil='#include <stdio.h>\n#include <string.h>\nint main(int c, char **v) { char a[9]; memcpy(a, *v, c); puts(a); }'
+# harden NAME SIGN FLAG...: a program that is hardened but for these flags.
+# shellcheck disable=SC2059  # the format is the program
+harden()
+{
+	name=$1
+	sign=$2
+	shift 2
+	printf "$spoil" | c src/app/main.c
+	# shellcheck disable=SC2086  # lists of flags
+	"$cc" $cflags -w -o reaper src/app/main.c $ldflags "$@"
+	touch src/app/main.o
+	expect "$name" hardening "$sign"
+}
+harden 'hardened program' ''
+harden 'not position independent' 'no position independent code' -fno-PIE -no-pie
+harden 'late binding' 'no immediate binding' -Wl,-z,lazy
+harden 'no relro' 'no read-only relocations' -Wl,-z,norelro
+harden 'executable stack' 'no stack that cannot be executed' -Wl,-z,execstack
+harden 'no stack protector' 'no stack protector' -fno-stack-protector
+harden 'not fortified' 'no fortified function' -U_FORTIFY_SOURCE
 
 sed -i 1d src/base/fs.c
 expect 'source without SPDX line' spdx 'src/base/fs.c has no SPDX line'
