@@ -54,7 +54,7 @@ int json_outcome(uint64_t wall_ms, const char *boot_id, const struct action_reco
 /**
  * Reads the facts and the policy of an intent line back, for replaying a decision.
  *
- * @return 0; -EINVAL: not such a line; -ENOMEM.
+ * @return 0; -EINVAL: not such a line; -ENOMEM (some of it is told as -EINVAL).
  */
 int json_intent_read(const char *line, size_t len, struct facts *ret_facts,
 		     struct policy *ret_policy) _must_check_;

@@ -143,6 +143,14 @@ static bool in_range(const struct facts *f)
 	       f->transport <= TRANSPORT_UNIX;
 }
 
+/* Where an allocation fails in the middle of a value the parser leaves the error unset. */
+static int read_error(const json_error_t *error)
+{
+	enum json_error_code code = json_error_code(error);
+
+	return code == json_error_out_of_memory || code == json_error_unknown ? -ENOMEM : -EINVAL;
+}
+
 int json_intent_read(const char *line, size_t len, struct facts *ret_facts,
 		     struct policy *ret_policy)
 {
@@ -156,7 +164,7 @@ int json_intent_read(const char *line, size_t len, struct facts *ret_facts,
 		return -EINVAL;
 	root = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
 	if (!root)
-		return json_error_code(&error) == json_error_out_of_memory ? -ENOMEM : -EINVAL;
+		return read_error(&error);
 	good = is_string(root, "schema", JSONW_SCHEMA) && is_string(root, "record", "intent") &&
 	       read_fields(json_object_get(root, "facts"), facts_fields, facts_field_count,
 			   &facts) &&

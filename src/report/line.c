@@ -24,13 +24,13 @@ static_assert(ARRAY_SIZE(colors) == LINE_COLOR_COUNT, "every colour has its sequ
 
 struct lines lines_of(const struct text_style *style, struct buf *out)
 {
-	unsigned width = style->width ? style->width : LINE_WIDTH;
+	unsigned width = style->width;
 
-	return (struct lines){
-		.out = out,
-		.style = style,
-		.width = MAX((unsigned)LINE_WIDTH_MIN, MIN(width, (unsigned)LINE_WIDTH)),
-	};
+	if (!width || width > LINE_WIDTH)
+		width = LINE_WIDTH;
+	if (width < LINE_WIDTH_MIN)
+		width = LINE_WIDTH_MIN;
+	return (struct lines){ .out = out, .style = style, .width = width };
 }
 
 /* Bytes of the character or escape that text begins with: what must not be torn. */

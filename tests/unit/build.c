@@ -279,61 +279,49 @@ void build_suspect(struct subject *s, enum missing missing, uint64_t silent_ms)
 	s->facts.blocked_ms = silent_ms;
 }
 
-static FILE *build_open(const char *dir_env, const char *dir, const char *name, const char *mode)
+void build_serving(const struct audit *a, struct subject *s)
 {
-	const char *top = getenv(dir_env);
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/%s%s", top ? top : ".", dir, name);
-	return fopen(path, mode);
+	s->verdict.reason = REASON_SERVING;
+	s->marks.host_log = true;
+	s->marks.logs_whole = true;
+	s->marks.state = MARKS_OPEN;
+	s->marks.bound = 1;
+	s->marks.open = 1;
+	s->marks.open_since_ms = a->wall_ms - 4 * BUILD_MINUTE;
+	s->marks.task_count = 1;
+	snprintf(s->marks.tasks[0], MARKER_ID_MAX, "17");
+	snprintf(s->marks.job, MARKER_ID_MAX, "3");
+	s->facts.cpu_ppm = 980000;
+	s->ev.rss_bytes = 212 * BUILD_MIB;
 }
 
-static bool build_write(FILE *file, const struct buf *out)
+struct audit build_population(void)
 {
-	bool good;
+	struct audit a = build_audit();
+	struct host *h = build_host(&a, 4711);
+	struct subject *s;
 
-	if (!file)
-		return false;
-	good = fwrite(out->bytes, 1, out->len, file) == out->len;
-	return fclose(file) == 0 && good;
-}
-
-const char *build_golden(const char *name, const struct buf *out)
-{
-	_cleanup_(buf_done) struct buf golden = { 0 };
-	char chunk[4096];
-	size_t n;
-	FILE *file;
-
-	if (getenv("GOLDEN_UPDATE"))
-		return build_write(build_open("srcdir", "tests/golden/", name, "w"), out)
-			       ? NULL
-			       : "the golden file cannot be written";
-	file = build_open("srcdir", "tests/golden/", name, "r");
-	if (!file)
-		return "there is no such golden file: run the test with GOLDEN_UPDATE=1";
-	while ((n = fread(chunk, 1, sizeof(chunk), file)))
-		buf_add(&golden, chunk, n);
-	fclose(file);
-	if (golden.len == out->len && !memcmp(golden.bytes, out->bytes, out->len))
-		return NULL;
-	return "the output differs: run the test with GOLDEN_UPDATE=1 and look at `git diff`";
-}
-
-unsigned build_columns(const struct buf *out)
-{
-	unsigned most = 0, columns = 0;
-
-	for (size_t i = 0; i < out->len; i++) {
-		unsigned char byte = (unsigned char)out->bytes[i];
-
-		if (byte == '\x1b') {
-			while (i < out->len && out->bytes[i] != 'm')
-				i++;
-			continue;
-		}
-		columns = byte == '\n' ? 0 : columns + ((byte & 0xc0) != 0x80);
-		most = MAX(most, columns);
-	}
-	return most;
+	snprintf(h->log, sizeof(h->log), "spark-4711.log");
+	h->log_age_ms = 1200;
+	build_daemon(&a, 0, 4790);
+	build_daemon(&a, 0, 4791)->class_index = 1;
+	build_serving(&a, build_worker(&a, 0, 4801));
+	s = build_worker(&a, 0, 4802);
+	s->verdict.reason = REASON_POOLED;
+	s = build_worker(&a, 0, 4803);
+	build_reap(s, FENCE_PEER_CLOSED, 12 * BUILD_MINUTE);
+	s->facts.wait = WAIT_POLL;
+	s->ev.rss_bytes = 1434 * BUILD_MIB;
+	s->ev.pss_bytes = 1127 * BUILD_MIB;
+	s = build_helper(&a, 4810);
+	build_reap(s, FENCE_PEER_CLOSED, 12 * BUILD_MINUTE);
+	s->holds_task_socket = true;
+	build_reap(build_helper(&a, 4811), FENCE_PEER_CLOSED, 12 * BUILD_MINUTE);
+	build_suspect(build_worker(&a, 0, 4804), MISSING_MARKERS, 22 * BUILD_MINUTE);
+	s = build_worker(&a, 1, 4806);
+	build_suspect(s, MISSING_POOL_WORD, 22 * BUILD_MINUTE);
+	s->socket.recv_queue = 120 * BUILD_KIB;
+	build_helper(&a, 4899);
+	build_lost_helper(&a, 0, 4820);
+	return a;
 }

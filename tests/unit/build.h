@@ -6,7 +6,6 @@
 #ifndef REAPER_TESTS_BUILD_H
 #define REAPER_TESTS_BUILD_H
 
-#include "base/buf.h"
 #include "model/audit.h"
 #include "model/policy.h"
 
@@ -62,15 +61,14 @@ void build_reap(struct subject *s, enum fence fence, uint64_t fence_age_ms);
 /** Makes a subject a silent suspect. */
 void build_suspect(struct subject *s, enum missing missing, uint64_t silent_ms);
 
-/**
- * Compares output with the golden file tests/golden/NAME below $srcdir, byte by byte. With
- * GOLDEN_UPDATE in the environment the file is written instead.
- *
- * @return NULL if they are equal; else what to do.
- */
-const char *build_golden(const char *name, const struct buf *out);
+/** Makes a worker one that serves task 17 of job 3 for 4 minutes, at 98 % of a core. */
+void build_serving(const struct audit *a, struct subject *s);
 
-/** @return the columns of the longest line; colours take none, every other character takes one. */
-unsigned build_columns(const struct buf *out);
+/**
+ * Gives one host with a worker of every kind that people meet: 4801 serves, 4802 is pooled, 4803 is due
+ * and has the helpers 4810 (which holds the task socket) and 4811, 4804 and 4806 are suspects, 4820 is a
+ * lost helper.
+ */
+struct audit build_population(void);
 
 #endif

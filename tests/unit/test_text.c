@@ -8,80 +8,23 @@
 #include <string.h>
 
 #include "build.h"
+#include "golden.h"
 #include "report/line.h"
 
 #define LONG_NAME "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
 static_assert(sizeof(LONG_NAME) == PROC_COMM_MAX, "as long as a name can be");
-
-/* Every line of it must fit; what it is must be in the golden file. */
-static void golden(const char *name, const struct buf *out)
-{
-	const char *wrong = build_golden(name, out);
-
-	cr_assert(!out->failed, "%s: no memory", name);
-	cr_expect(!wrong, "%s: %s", name, wrong);
-	cr_expect(build_columns(out) <= LINE_WIDTH, "%s: %u columns", name, build_columns(out));
-}
 
 static void golden_audit(const char *name, const struct audit *a, struct text_style style)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 
 	text_audit(a, &style, &out);
-	golden(name, &out);
-}
-
-static void serving(struct audit *a, struct subject *s)
-{
-	s->verdict.reason = REASON_SERVING;
-	s->marks.host_log = true;
-	s->marks.logs_whole = true;
-	s->marks.state = MARKS_OPEN;
-	s->marks.bound = 1;
-	s->marks.open = 1;
-	s->marks.open_since_ms = a->wall_ms - 4 * BUILD_MINUTE;
-	s->marks.task_count = 1;
-	snprintf(s->marks.tasks[0], MARKER_ID_MAX, "17");
-	snprintf(s->marks.job, MARKER_ID_MAX, "3");
-	s->facts.cpu_ppm = 980000;
-	s->ev.rss_bytes = 212 * BUILD_MIB;
-}
-
-/* One host with a worker of every kind that people meet. */
-static struct audit population(void)
-{
-	struct audit a = build_audit();
-	struct host *h = build_host(&a, 4711);
-	struct subject *s;
-
-	snprintf(h->log, sizeof(h->log), "spark-4711.log");
-	h->log_age_ms = 1200;
-	build_daemon(&a, 0, 4790);
-	build_daemon(&a, 0, 4791)->class_index = 1;
-	serving(&a, build_worker(&a, 0, 4801));
-	s = build_worker(&a, 0, 4802);
-	s->verdict.reason = REASON_POOLED;
-	s = build_worker(&a, 0, 4803);
-	build_reap(s, FENCE_PEER_CLOSED, 12 * BUILD_MINUTE);
-	s->facts.wait = WAIT_POLL;
-	s->ev.rss_bytes = 1434 * BUILD_MIB;
-	s->ev.pss_bytes = 1127 * BUILD_MIB;
-	s = build_helper(&a, 4810);
-	build_reap(s, FENCE_PEER_CLOSED, 12 * BUILD_MINUTE);
-	s->holds_task_socket = true;
-	build_reap(build_helper(&a, 4811), FENCE_PEER_CLOSED, 12 * BUILD_MINUTE);
-	build_suspect(build_worker(&a, 0, 4804), MISSING_MARKERS, 22 * BUILD_MINUTE);
-	s = build_worker(&a, 1, 4806);
-	build_suspect(s, MISSING_POOL_WORD, 22 * BUILD_MINUTE);
-	s->socket.recv_queue = 120 * BUILD_KIB;
-	build_helper(&a, 4899);
-	build_lost_helper(&a, 0, 4820);
-	return a;
+	golden_expect_text(name, &out);
 }
 
 Test(text, draws_the_tree)
 {
-	_cleanup_(audit_done) struct audit a = population();
+	_cleanup_(audit_done) struct audit a = build_population();
 
 	golden_audit("tree.txt", &a, (struct text_style){ .utf8 = true });
 	golden_audit("tree-color.txt", &a, (struct text_style){ .utf8 = true, .color = true });
@@ -92,7 +35,7 @@ Test(text, draws_the_tree)
 Test(text, wide_and_unknown_terminals_get_80_columns)
 {
 	static const unsigned widths[] = { 0, 80, 81, 200, 65535 };
-	_cleanup_(audit_done) struct audit a = population();
+	_cleanup_(audit_done) struct audit a = build_population();
 
 	for (size_t i = 0; i < ARRAY_SIZE(widths); i++)
 		golden_audit("tree.txt", &a,
@@ -101,7 +44,7 @@ Test(text, wide_and_unknown_terminals_get_80_columns)
 
 Test(text, verbose_says_what_was_skipped_and_how_to_get_a_proof)
 {
-	_cleanup_(audit_done) struct audit a = population();
+	_cleanup_(audit_done) struct audit a = build_population();
 
 	a.bad_records = 3;
 	snprintf(a.bad_record, sizeof(a.bad_record), "spark-4711.log:17: no such event");
@@ -161,7 +104,7 @@ Test(text, has_words_for_every_reason)
 			continue;
 		}
 		if (r == REASON_OPEN_TASK || r == REASON_SERVING || r == REASON_RUNNING)
-			serving(&a, s);
+			build_serving(&a, s);
 		if (r == REASON_SILENT)
 			build_suspect(s, MISSING_BINDING, BUILD_HOUR);
 		s->verdict.reason = r;
@@ -206,7 +149,7 @@ static void hostile_names(struct audit *a)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct subject *s = build_worker(a, 0, 4800 + 2 * (pid_t)i);
 
-		serving(a, s);
+		build_serving(a, s);
 		snprintf(s->marks.tasks[0], MARKER_ID_MAX, "%s", names[i]);
 		snprintf(s->marks.job, MARKER_ID_MAX, "%s", names[i]);
 		snprintf(s->ev.main.wchan, EVIDENCE_WCHAN_MAX, "%s", names[i]);
@@ -218,18 +161,6 @@ static void hostile_names(struct audit *a)
 		 LONG_NAME);
 }
 
-/* What can be seen of other people's names: printable, on one line, and not longer than that. */
-static void expect_printable(const struct buf *out, bool ascii)
-{
-	for (size_t i = 0; i < out->len; i++) {
-		unsigned char byte = (unsigned char)out->bytes[i];
-
-		cr_assert(byte == '\n' || (byte >= 0x20 && byte != 0x7f), "byte %zu is 0x%x", i,
-			  byte);
-		cr_assert(!ascii || byte < 0x80, "byte %zu is 0x%x", i, byte);
-	}
-}
-
 Test(text, escapes_and_cuts_foreign_names)
 {
 	_cleanup_(audit_done) struct audit a = build_audit();
@@ -237,11 +168,11 @@ Test(text, escapes_and_cuts_foreign_names)
 
 	hostile_names(&a);
 	text_audit(&a, &(struct text_style){ .utf8 = true, .verbose = true }, &out);
-	golden("hostile.txt", &out);
-	expect_printable(&out, false);
+	golden_expect_text("hostile.txt", &out);
+	golden_expect_printable("hostile.txt", &out, false);
 	text_audit(&a, &(struct text_style){ .verbose = true }, &ascii);
-	golden("hostile-ascii.txt", &ascii);
-	expect_printable(&ascii, true);
+	golden_expect_text("hostile-ascii.txt", &ascii);
+	golden_expect_printable("hostile-ascii.txt", &ascii, true);
 }
 
 Test(text, says_when_there_is_no_host)
@@ -308,178 +239,4 @@ Test(text, counts_in_english)
 		"1 worker, nothing due. 2 trees of other users cannot be read from here and are "
 		"not judged" HIDDEN,
 		"many hidden trees");
-}
-
-static struct explanation explain(const struct audit *a, struct subject *s)
-{
-	struct explanation e = {
-		.pid = s->id.pid,
-		.role = s->role,
-		.audit = a,
-		.subject = s,
-	};
-
-	for (enum fence f = FENCE_NONE + 1; f < FENCE_COUNT; f++) {
-		e.proof[f] = TRI_NO;
-		e.proof_age_ms[f] = UNKNOWN_U64;
-	}
-	return e;
-}
-
-static void golden_explanation(const char *name, const struct explanation *e)
-{
-	_cleanup_(buf_done) struct buf out = { 0 };
-
-	text_explanation(e, &(struct text_style){ .utf8 = true }, &out);
-	golden(name, &out);
-}
-
-Test(text, explains_a_worker_that_is_due)
-{
-	_cleanup_(audit_done) struct audit a = population();
-	struct subject *s = audit_find(&a, 4803);
-	struct explanation e = explain(&a, s);
-
-	e.proof[FENCE_PEER_CLOSED] = TRI_YES;
-	e.proof_age_ms[FENCE_PEER_CLOSED] = 12 * BUILD_MINUTE;
-	e.proof[FENCE_SIGNED_OFF] = TRI_UNKNOWN;
-	e.guard[REASON_OPEN_TASK] = true;
-	s->socket.state = SOCKET_PEER_CLOSED;
-	s->socket.closing = true;
-	s->socket.host_held = TRI_NO;
-	s->socket.hangup_ms = 12 * BUILD_MINUTE;
-	s->ev.threads = 5;
-	s->ev.others_blocked_ms = 3 * BUILD_SECOND;
-	s->ev.sig_caught = 1u << 14;
-	s->threads = 5;
-	golden_explanation("explain-due.txt", &e);
-}
-
-Test(text, explains_a_suspect)
-{
-	_cleanup_(audit_done) struct audit a = population();
-	struct subject *s = audit_find(&a, 4806);
-	struct explanation e = explain(&a, s);
-	static char cgroup[] = "/system.slice/\x1b[2Jspark.service";
-
-	e.guard[REASON_UNREAD_BYTES] = true;
-	e.guard[REASON_TOO_YOUNG] = true;
-	e.proof[FENCE_TASK_ENDED] = TRI_UNKNOWN;
-	serving(&a, s);
-	build_suspect(s, MISSING_POOL_WORD, 22 * BUILD_MINUTE);
-	s->facts.recv_queue = 120 * BUILD_KIB;
-	s->facts.host_log = true;
-	s->ev.cgroup = cgroup;
-	golden_explanation("explain-suspect.txt", &e);
-	s->ev.cgroup = NULL;
-}
-
-Test(text, explains_everything_else)
-{
-	_cleanup_(audit_done) struct audit a = population();
-	struct explanation e = explain(&a, audit_find(&a, 4810));
-
-	golden_explanation("explain-helper.txt", &e);
-	e = explain(&a, audit_find(&a, 4820));
-	golden_explanation("explain-lost-helper.txt", &e);
-	e = (struct explanation){
-		.pid = 4790, .role = ROLE_DAEMON, .audit = &a, .daemon = &a.daemons[0]
-	};
-	golden_explanation("explain-daemon.txt", &e);
-	e = (struct explanation){ .pid = 4711, .role = ROLE_HOST, .audit = &a, .host = a.hosts };
-	snprintf(e.why, sizeof(e.why), "it is a host, and a host is never ended");
-	golden_explanation("explain-host.txt", &e);
-	e = (struct explanation){ .pid = 1, .role = ROLE_OTHER, .audit = &a };
-	snprintf(e.why, sizeof(e.why), "it is below no daemon: bash\x1b[m");
-	golden_explanation("explain-other.txt", &e);
-}
-
-Test(text, lists_checks)
-{
-	static struct checks c = {
-		.count = 3,
-		.check = {
-			{ .name = "kernel", .status = CHECK_OK,
-			  .found = "pidfd_open, pidfd_send_signal, /proc/PID/sched, "
-				   "/proc/PID/syscall and sock_diag are there" },
-			{ .name = "privileges", .status = CHECK_BAD,
-			  .found = "trees of 2 other users cannot be read",
-			  .fix = "run reaper as root, or give it CAP_KILL and CAP_SYS_PTRACE" },
-			{ .name = "unknown-daemons", .status = CHECK_ADVICE,
-			  .found = "host 4711 has a child that listens: \x1b[31m\xff",
-			  .fix = "add to the configuration:\n[class mine]\n"
-				 "daemon_args = -m my.daemon" },
-		},
-	};
-	_cleanup_(buf_done) struct buf out = { 0 }, colored = { 0 };
-
-	text_checks(&c, &(struct text_style){ .utf8 = true }, &out);
-	golden("checks.txt", &out);
-	text_checks(&c, &(struct text_style){ .utf8 = true, .color = true }, &colored);
-	golden("checks-color.txt", &colored);
-}
-
-Test(text, lists_settings_as_a_file)
-{
-	static const struct setting settings[] = {
-		{ "reaper", "interval", "10s", "default" },
-		{ "reaper", "metrics_file", "", "default" },
-		{ "reaper", "audit_log", "/var/log/reaper/audit.jsonl",
-		  "/etc/reaper/reaper.conf:12" },
-		{ "reaper", "state_dir", "/run/user/1000/a/rather/long/path/that/goes/on/reaper",
-		  "/etc/reaper/reaper.conf:13" },
-		{ "policy", "timeout", "5m", "command line" },
-		{ "class pyspark", "daemon_args", "-m pyspark.daemon | -m reaper_pyspark",
-		  "default" },
-		{ "protect", "comm", "a\x1b[31m", "/etc/reaper/reaper.conf:40" },
-	};
-	_cleanup_(buf_done) struct buf out = { 0 }, none = { 0 };
-
-	text_settings(settings, ARRAY_SIZE(settings), &out);
-	golden("settings.txt", &out);
-	text_settings(settings, 0, &none);
-	cr_expect_eq(none.len, 0, "no setting, no line");
-}
-
-Test(text, writes_one_line_for_every_event)
-{
-	_cleanup_(audit_done) struct audit a = population();
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct action_record action = { .id = { 4803, 1 },
-					.role = ROLE_WORKER,
-					.signal = 15,
-					.freed_bytes = 1127 * BUILD_MIB,
-					.took_ms = 12,
-					.why = "peer-closed\n\x1b[31m" };
-	struct event e = { .audit = &a };
-
-	for (e.kind = EVENT_START; e.kind < EVENT_KIND_COUNT; e.kind++) {
-		snprintf(e.text, sizeof(e.text), "%s", e.kind == EVENT_STOP ? "" : "some\ntext");
-		e.subject = audit_find(&a, 4804);
-		e.action = &action;
-		e.host = a.hosts[0].id;
-		text_event(&e, &out);
-	}
-	e = (struct event){ .kind = EVENT_VERDICT, .audit = &a, .daemon = a.daemons };
-	text_event(&e, &out);
-	e = (struct event){ .kind = EVENT_SWEEP };
-	text_event(&e, &out);
-	e = (struct event){ .kind = EVENT_ACTION, .action = &action };
-	action.why[0] = '\0';
-	for (action.outcome = 0; action.outcome < OUTCOME_COUNT; action.outcome++)
-		text_event(&e, &out);
-	cr_expect(!build_golden("events.txt", &out), "%s", build_golden("events.txt", &out));
-	expect_printable(&out, true);
-}
-
-Test(text, an_event_without_its_part_is_still_one_line)
-{
-	for (enum event_kind kind = 0; kind < EVENT_KIND_COUNT; kind++) {
-		_cleanup_(buf_done) struct buf out = { 0 };
-		struct event e = { .kind = kind };
-
-		text_event(&e, &out);
-		cr_expect(out.len && strchr(out.bytes, '\n') == out.bytes + out.len - 1, "kind %d",
-			  (int)kind);
-	}
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "build.h"
+#include "golden.h"
 
 Test(words, ages)
 {
@@ -291,7 +292,6 @@ Test(words, every_sentence)
 {
 	_cleanup_(audit_done) struct audit a = build_audit();
 	_cleanup_(buf_done) struct buf out = { 0 };
-	const char *wrong;
 
 	say_subjects(&out, &a);
 	say_helpers(&out, &a);
@@ -299,8 +299,7 @@ Test(words, every_sentence)
 	say_special_proofs(&out);
 	say_guards(&out);
 	say_actions(&out);
-	wrong = build_golden("words.txt", &out);
-	cr_assert(!wrong, "words.txt: %s", wrong);
+	golden_expect("words.txt", &out);
 }
 
 /* However long and odd what others named, a sentence stays whole. */
