@@ -587,6 +587,86 @@ Test(config, settings_stand_in_the_order_of_the_file)
 	cr_expect_str_eq(c->settings[KEY_DAEMON_ARGS].section, "class pyspark");
 }
 
+/* ---- the shipped file ---- */
+
+/* Takes the `#` off every line that is a key: "#key = value", not "# prose". */
+static size_t uncomment(const char *text, char *ret)
+{
+	size_t len = 0;
+	bool begins = true;
+
+	for (; *text; text++) {
+		bool key = begins && *text == '#' && text[1] >= 'a' && text[1] <= 'z';
+
+		begins = *text == '\n';
+		if (!key)
+			ret[len++] = *text;
+	}
+	ret[len] = '\0';
+	return len;
+}
+
+static size_t read_shipped(char *ret, size_t size)
+{
+	const char *srcdir = getenv("srcdir");
+	char path[PATH_MAX];
+	FILE *f;
+	size_t len;
+
+	(void)snprintf(path, sizeof(path), "%s/etc/reaper.conf", srcdir ? srcdir : "..");
+	f = fopen(path, "re");
+	cr_assert_not_null(f, "%s", path);
+	len = fread(ret, 1, size - 1, f);
+	(void)fclose(f);
+	ret[len] = '\0';
+	return len;
+}
+
+Test(config, the_shipped_file_changes_nothing)
+{
+	_cleanup_config_ struct config *c = NULL;
+	char text[16384];
+	size_t len = read_shipped(text, sizeof(text));
+	struct problem p;
+
+	cr_assert_eq(load(text, len, &c, &p), 0, "%s", p.text);
+	cr_expect_eq(c->protect.count, 0);
+	for (size_t i = 0; i < c->setting_count; i++)
+		cr_expect_str_eq(c->settings[i].origin, "default", "%s", c->settings[i].key);
+}
+
+Test(config, the_shipped_file_shows_every_key_with_its_default)
+{
+	static const char nobody[] = "user = jupyter"; /* not on every system */
+	_cleanup_config_ struct config *c = NULL, *defaults = NULL;
+	char text[16384], keys[16384], *rule;
+	struct config *root = calloc(1, sizeof(*root));
+	struct problem p;
+
+	cr_assert_not_null(root);
+	(void)read_shipped(text, sizeof(text));
+	(void)uncomment(text, keys);
+	rule = strstr(keys, nobody);
+	cr_assert_not_null(rule);
+	memcpy(rule, "user = root   ", sizeof(nobody) - 1);
+	cr_assert_eq(load(keys, strlen(keys), &c, &p), 0, "%s", p.text);
+	cr_assert_eq(config_load_text("F", NULL, 0, NULL, 0, &defaults, &p), 0, "%s", p.text);
+	cr_assert_eq(config_defaults(root, 0, &(struct config_places){ 0 }), 0);
+	for (size_t i = 0; i < defaults->setting_count; i++) {
+		cr_expect_str_eq(c->settings[i].key, defaults->settings[i].key);
+		cr_expect_neq(strcmp(c->settings[i].origin, "default"), 0, "%s is there",
+			      c->settings[i].key);
+		if (i != KEY_MARKER_DIR && i != KEY_STATE_DIR && i != KEY_AUDIT_LOG)
+			cr_expect_str_eq(c->settings[i].value, defaults->settings[i].value, "%s",
+					 c->settings[i].key);
+	}
+	cr_expect_str_eq(c->marker_dir, root->marker_dir);
+	cr_expect_str_eq(c->state_dir, root->state_dir);
+	cr_expect_str_eq(c->audit_log, root->audit_log);
+	cr_expect_eq(c->protect.count, 4, "and every kind of rule");
+	free(root);
+}
+
 /* ---- the file ---- */
 
 static int load_file(const char *path, struct problem *ret_problem)
