@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libproc2/pids.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -70,6 +71,25 @@ int processes_open(struct processes **ret_source)
 	return 0;
 }
 
+/*
+ * libproc2 puts '.' and '?' in the place of bytes that it takes for no text, by the locale: a name
+ * with one of these may be another, so it is read as it is.
+ */
+static void processes_raw_comm(struct proc *p)
+{
+	char path[sizeof("/proc//comm") + 11], bytes[PROC_COMM_MAX + 1];
+	ssize_t len;
+
+	if (!strpbrk(p->comm, ".?"))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/comm", p->id.pid);
+	len = fs_read_at(AT_FDCWD, path, bytes, sizeof(bytes));
+	if (len < 1 || bytes[len - 1] != '\n')
+		return;
+	memset(p->comm, 0, sizeof(p->comm));
+	memcpy(p->comm, bytes, (size_t)len - 1);
+}
+
 static void processes_fill(const struct processes *source, const struct pids_result *from,
 			   struct proc *p)
 {
@@ -85,6 +105,7 @@ static void processes_fill(const struct processes *source, const struct pids_res
 	p->rss_bytes = from[ITEM_RSS].result.ul_int * source->page_bytes;
 	if (from[ITEM_COMM].result.str)
 		strncpy(p->comm, from[ITEM_COMM].result.str, sizeof(p->comm) - 1);
+	processes_raw_comm(p);
 }
 
 /*

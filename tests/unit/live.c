@@ -59,7 +59,8 @@ pid_t live_start(live_body body, void *arg)
 	close(pipes[1]);
 	ready.fd = pipes[0];
 	cr_assert_eq(poll(&ready, 1, LIVE_WAIT_MS), 1, "the child does not get ready");
-	cr_assert_eq(read(pipes[0], &byte, 1), 1, "the child ended before it was ready");
+	if (read(pipes[0], &byte, 1) != 1)
+		cr_assert_fail("the child ended before it was ready: %d", live_wait(pid));
 	close(pipes[0]);
 	return pid;
 }
