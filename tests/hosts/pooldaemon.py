@@ -115,10 +115,12 @@ def step_catch_term(task: Task, path: str) -> None:
     signal.signal(signal.SIGTERM, note)
 
 
-def step_helper(task: Task) -> None:
+def step_helper(task: Task, name: str | None = None) -> None:
     """Fork as multiprocessing does: the child keeps the task socket and never execs."""
     pid = os.fork()
     if pid == 0:
+        if name is not None:
+            set_comm(name.encode())
         time.sleep(FOREVER_S)
         os._exit(0)
     task.helpers.append(pid)
@@ -166,9 +168,13 @@ def step_waking_thread(task: Task, milliseconds: str) -> None:
     threading.Thread(target=wake, daemon=True).start()
 
 
-def step_comm(task: Task, hexadecimal: str) -> None:
+def set_comm(name: bytes) -> None:
     with open("/proc/self/comm", "wb") as out:
-        out.write(bytes.fromhex(hexadecimal))
+        out.write(name)
+
+
+def step_comm(task: Task, hexadecimal: str) -> None:
+    set_comm(bytes.fromhex(hexadecimal))
 
 
 def libc_call(name: str, *args: int) -> None:

@@ -40,7 +40,7 @@ def reaper_binary() -> Iterator[pathlib.Path]:
     """The binary under test, where every user may run it."""
     built = binary.binary_path()
     if not built.exists():
-        pytest.fail(f"{built} is not built; REAPER_BIN names another one", pytrace=False)
+        pytest.exit(f"{built} is not built; REAPER_BIN names another one", returncode=2)
     path = public_folder("bin")
     shutil.copy2(built, path / "reaper")
     (path / "reaper").chmod(0o755)

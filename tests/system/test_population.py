@@ -16,6 +16,9 @@ from harness.privilege import STRANGER_UID, needs_root
 
 KEEP_IDLE = ("keep", "idle")
 KEEP_SERVING = ("keep", "serving")
+MIN_AGE_S = 1.1
+# A fence without a date counts from the first look; a slow machine needs a second for both looks.
+UNDATED = {"policy.timeout": "3s"}
 BEATS_APART_S = 10.2  # two beats count as two only when they lie this far apart
 
 
@@ -33,11 +36,18 @@ def judge(reaper: Reaper, daemon: Daemon, **more: object) -> Result:
     return result
 
 
-def seen_by_a_sweep(reaper: Reaper, host: MiniHost, worker: Worker) -> None:
+def grown(worker: Worker) -> None:
+    """Let a worker get older than min_age, so that its youth hides no other reason."""
+    assert worker.is_alive()
+    time.sleep(MIN_AGE_S)
+
+
+def seen_by_a_sweep(reaper: Reaper, worker: Worker) -> None:
     """Let a sweep note when it first saw a fence that the kernel does not date."""
-    first = reaper.sweep(host).expect(0)
+    first = reaper.sweep(worker.host, settings=UNDATED).expect(0)
     assert first.verdict(worker) == ("keep", "waiting")
-    assert first.worker(worker)["due_in_ms"] > 0
+    assert 0 < first.worker(worker)["due_in_ms"] <= 3000
+    assert first.worker(worker)["fence_age_ms"] < 3000
     assert worker.is_alive()
 
 
@@ -156,6 +166,7 @@ def test_fence_age_at_the_first_look(reaper: Reaper, daemon: Daemon) -> None:
 def test_not_yet_due(reaper: Reaper, daemon: Daemon) -> None:
     """A fence starts a clock; until `timeout` the worker stays."""
     worker, = daemon.leak()
+    grown(worker)
     result = reaper.audit(daemon.host, settings={"policy.timeout": "10m"})
     assert result.verdict(worker) == ("keep", "waiting")
     assert 590_000 < result.worker(worker)["due_in_ms"] <= 600_000
@@ -205,11 +216,12 @@ def test_reset(reaper: Reaper, host: MiniHost) -> None:
     worker.task("poll 200000")
     worker.close()
     assert reaper.audit(host).worker(worker)["socket"] == "gone"
-    seen_by_a_sweep(reaper, host, worker)
-    result = reaper.audit_until_due(host, worker)
+    grown(worker)
+    seen_by_a_sweep(reaper, worker)
+    result = reaper.audit_until_due(host, worker, settings=UNDATED)
     assert result.verdict(worker) == ("reap", "peer-closed")
     assert result.worker(worker)["socket"] == "gone"
-    reaper.sweep(host).expect(0)
+    reaper.sweep(host, settings=UNDATED).expect(0)
     assert worker.pinned.has_ended()
 
 
@@ -220,8 +232,10 @@ def test_full_window(reaper: Reaper, host: MiniHost) -> None:
     worker.task("poll")
     worker.fill()
     worker.close()
-    seen_by_a_sweep(reaper, host, worker)
-    assert reaper.audit_until_due(host, worker).verdict(worker) == ("reap", "peer-closed")
+    grown(worker)
+    seen_by_a_sweep(reaper, worker)
+    result = reaper.audit_until_due(host, worker, settings=UNDATED)
+    assert result.verdict(worker) == ("reap", "peer-closed")
 
 
 # ---- daemons and hosts that die ------------------------------------------------------------
@@ -239,14 +253,21 @@ def test_daemon_killed_pooled_worker(reaper: Reaper, host: MiniHost) -> None:
     assert worker.serves()
 
 
-def test_daemon_killed_leaked_worker(reaper: Reaper, host: MiniHost) -> None:
+@needs_root
+def test_daemon_killed_leaked_worker(user_reaper: Reaper, user_host: MiniHost) -> None:
     """An orphan whose host hung up is a leak like any other."""
-    daemon = host.daemon()
+    daemon = user_host.daemon()
     worker, = daemon.leak()
+    pooled = daemon.open()
     daemon.pinned.kill()
-    assert reaper.audit_until_due(host, worker).verdict(worker) == ("reap", "peer-closed")
+    result = user_reaper.audit_until_due((), worker)
+    assert result.verdict(worker) == ("reap", "peer-closed")
+    assert result.verdict(pooled) == KEEP_IDLE
+    assert user_reaper.sweep().expect(0).acted_on == {worker.pid}
+    assert pooled.serves()
 
 
+@needs_root
 def test_daemon_and_host_killed(user_reaper: Reaper, user_host: MiniHost) -> None:
     """The one true orphan: no daemon sent it the HUP, no host will ever ask for it."""
     daemon = user_host.daemon()
@@ -256,14 +277,17 @@ def test_daemon_and_host_killed(user_reaper: Reaper, user_host: MiniHost) -> Non
     daemon.pinned.kill()
     user_host.kill()
     procs.until("the idle orphan's exit", lambda: idle.pinned.has_ended(1))
-    slow = {"policy.timeout": "3s"}
+    slow = {"policy.timeout": "4s"}
+    grown(worker)
     first = user_reaper.sweep(settings=slow).expect(0)
     assert first.verdict(worker) == ("keep", "waiting")
-    result = user_reaper.audit_until_due((), worker, settings=slow)
-    assert result.verdict(worker) == ("reap", "host-gone")
+    # the hang-up is older than the first sight of the dead host, and due before it
+    procs.until("host-gone", lambda: user_reaper.audit(settings=slow).verdict(worker)
+                == ("reap", "host-gone"))
     assert user_reaper.sweep(settings=slow).expect(0).acted_on == {worker.pid}
 
 
+@needs_root
 def test_orphan_of_a_reaped_host(user_reaper: Reaper, user_host: MiniHost) -> None:
     """The same when the dead host is not even a zombie any more."""
     daemon = user_host.daemon()
@@ -289,7 +313,7 @@ def test_helper_that_shares_the_socket(reaper: Reaper, host: MiniHost) -> None:
     helper, = worker.helpers
     entry = result.worker(helper)
     assert entry["role"] == "helper" and entry["helper_of"] == worker.pid
-    assert entry["verdict"] is None
+    assert result.doc["summary"]["workers"] == result.doc["summary"]["reap"] == 1
     reaper.sweep(host).expect(0)
     assert worker.pinned.has_ended() and helper.has_ended(1)
 
@@ -328,11 +352,12 @@ def test_unix(reaper: Reaper, host: MiniHost, workdir: pathlib.Path) -> None:
     pooled = daemon.open()
     worker, = daemon.leak()
     assert reaper.audit(host).worker(worker)["transport"] == "unix"
-    seen_by_a_sweep(reaper, host, worker)
-    result = reaper.audit_until_due(host, worker)
+    grown(worker)
+    seen_by_a_sweep(reaper, worker)
+    result = reaper.audit_until_due(host, worker, settings=UNDATED)
     assert result.verdict(worker) == ("reap", "peer-closed")
     assert result.verdict(pooled) == KEEP_IDLE
-    assert reaper.sweep(host).expect(0).acted_on == {worker.pid}
+    assert reaper.sweep(host, settings=UNDATED).expect(0).acted_on == {worker.pid}
     assert pooled.serves()
 
 

@@ -229,8 +229,7 @@ def test_protected_helper_that_shares_the_socket(reaper: Reaper, host: MiniHost,
                                                  daemon: Daemon) -> None:
     """Spared while it holds the socket, it spares its worker too: the host would never know."""
     worker = daemon.open()
-    worker.task("helper then poll")
-    pathlib.Path(f"/proc/{worker.helpers[0].pid}/comm").write_text("precious")
+    worker.task("helper precious then poll")
     worker.close()
     due(worker)
     reaper.write_config("[protect]\ncomm = precious\n")
