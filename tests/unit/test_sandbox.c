@@ -324,7 +324,6 @@ static int use_rest(void)
 	return 0;
 }
 
-/* Ends by exit(): what a sanitizer does at the end must work too. */
 static int use_everything(void *arg)
 {
 	int r;
@@ -335,7 +334,7 @@ static int use_everything(void *arg)
 		r = use_descriptors();
 	if (!r)
 		r = use_rest();
-	exit(r);
+	return r;
 }
 
 Test(sandbox, everything_else_works)
@@ -348,6 +347,16 @@ Test(sandbox, everything_else_works)
 	}
 }
 
+/*
+ * In the test's own process, which ends by exit(): what a sanitizer does there must work. (In a
+ * child LeakSanitizer takes its parent for a thread of its own.)
+ */
+Test(sandbox, the_end_of_the_program_works)
+{
+	cr_expect_eq(sandbox_enter(true), 0);
+}
+
+#ifndef WITH_ASAN /* which reports the fault by which abort() ends the program */
 static int enter_and_abort(void *arg)
 {
 	struct rlimit none = { 0 };
@@ -363,8 +372,9 @@ Test(sandbox, abort_still_ends_the_program)
 {
 	int status = in_child(enter_and_abort, NULL);
 
-	cr_expect(WIFSIGNALED(status) || exit_status(status) > 1, "status %x", status);
+	cr_expect(WIFSIGNALED(status), "status %x", status);
 }
+#endif
 
 static int enter_twice(void *arg)
 {
