@@ -59,7 +59,7 @@ static uint64_t due_in(const struct policy *policy, const struct facts *f, uint6
 {
 	uint64_t waited = f->blocked_ms == UNKNOWN_U64 ? 0 : MIN(f->blocked_ms, age_ms);
 
-	return waited >= policy->timeout_ms ? 0 : policy->timeout_ms - waited;
+	return policy->timeout_ms - MIN(waited, policy->timeout_ms);
 }
 
 static struct candidate candidate(enum fence fence, const struct policy *policy,
@@ -68,28 +68,26 @@ static struct candidate candidate(enum fence fence, const struct policy *policy,
 	struct candidate c = { .fence = fence, .objection = guard_fence(fence, policy, f) };
 
 	c.age_ms = fence_age_ms(fence, policy, f);
-	if (f->blocked_ms != UNKNOWN_U64 && fence >= FENCE_RETIRED)
-		c.age_ms = MIN(c.age_ms, f->blocked_ms);
+	if (fence >= FENCE_RETIRED)
+		c.age_ms = MIN(c.age_ms, f->blocked_ms); /* by a marker's clock */
 	c.due_in_ms = due_in(policy, f, c.age_ms);
 	if (c.objection == REASON_COUNT && c.due_in_ms)
 		c.objection = REASON_WAITING;
 	return c;
 }
 
-/* The first that is due; else the one that is due soonest; else the one to which the last objection
- * in the order of reasons is made: the nearest to being due. */
+/* The first that is due; else the one to which the least is objected (the order of reasons), and of
+ * these the one due soonest. No proof at all is the worst. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
-	if (!b->fence)
+	if (a->objection > b->objection)
 		return true;
-	if (a->objection != b->objection)
-		return a->objection > b->objection;
-	return a->objection == REASON_WAITING && a->due_in_ms < b->due_in_ms;
+	return a->objection == b->objection && a->due_in_ms < b->due_in_ms;
 }
 
 static struct candidate best_candidate(const struct policy *policy, const struct facts *f)
 {
-	struct candidate best = { .fence = FENCE_NONE };
+	struct candidate best = { .fence = FENCE_NONE, .objection = 0 };
 
 	for (enum fence fence = FENCE_NONE + 1; fence < FENCE_COUNT; fence++) {
 		struct candidate c;
