@@ -128,7 +128,7 @@ static bool parse_mount(char *line, struct doctor_proc_mount *ret)
 			options = field;
 		field = next;
 	}
-	if (!options || strcmp(point, "/proc"))
+	if (!point || !options || strcmp(point, "/proc"))
 		return false;
 	tail = strchr(tail + strlen(" - proc "), ' '); /* behind the source */
 	*ret = (struct doctor_proc_mount){ .found = true };

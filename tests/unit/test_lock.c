@@ -153,10 +153,10 @@ Test(lock, links_and_other_kinds)
 
 Test(lock, of_somebody_else)
 {
-	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
-
 	if (geteuid())
 		cr_skip_test("only root can give a directory away");
+	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
+
 	cr_assert_eq(chown(d.path, 65534, 65534), 0);
 	cr_expect_eq(lock_take(d.path), -EPERM);
 }
