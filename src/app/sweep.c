@@ -70,16 +70,17 @@ static bool wait_for_something(const struct round *r, int signals)
 	return !(fds[count].revents & POLLIN);
 }
 
+/* -v: one line per event; else one document, or silence. */
 static int print_sweep(const struct options *o, const struct round *r)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct event e = { .kind = EVENT_SWEEP, .wall_ms = clock_wall_ms(), .audit = &r->audit };
 	int err = 0;
 
-	if (o->json)
+	if (o->verbose)
+		output_event(o, &e);
+	else if (o->json)
 		err = json_audit(&r->audit, r->records, r->record_count, &text);
-	else if (o->verbose)
-		text_event(&e, &text);
 	return err < 0 ? err : output_text(&text);
 }
 
@@ -130,7 +131,7 @@ static int locked_sweep(const struct options *o, const struct config *c, struct 
 			  strerror(-err));
 		return EXIT_BLIND;
 	}
-	r.announce = !o->json && !o->quiet;
+	r.announce = o->verbose || (!o->json && !o->quiet);
 	err = history_file_load(c->state_dir, l->self.boot_id, clock_boot_ms(), &l->history);
 	if (err < 0)
 		return command_look_failed(o, err);
