@@ -58,6 +58,16 @@ ssize_t fs_read_at(int dirfd, const char *name, char *buf, size_t size)
 	return len;
 }
 
+DIR *fs_open_dir(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir)
+		fs_close(&fd);
+	return dir;
+}
+
 int fs_read_all(int fd, size_t max, char **ret_bytes, size_t *ret_len)
 {
 	_cleanup_free_ char *bytes = NULL;

@@ -5,6 +5,7 @@
 #ifndef REAPER_BASE_FS_H
 #define REAPER_BASE_FS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,13 @@ void fs_close(int *fd);
  * @return the number of bytes; negative errno of open(2) or read(2). A longer file is cut.
  */
 ssize_t fs_read_at(int dirfd, const char *name, char *buf, size_t size) _must_check_;
+
+/**
+ * Opens a directory below a directory for readdir(3).
+ *
+ * @return the stream, owned by the caller (closedir(3)); NULL with errno.
+ */
+DIR *fs_open_dir(int dirfd, const char *name) _must_check_;
 
 /**
  * Reads a whole file into new memory, NUL-ended.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "observe/evidence_fds.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -68,23 +67,19 @@ static void walk_close(struct fd_walk *w)
 /* Begins a walk. @return 0; negative errno: the descriptors may not be listed. */
 static int walk_open(struct fd_walk *w)
 {
-	_cleanup_close_ int fd = openat(w->dirfd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
 
-	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
-		int r = fds_socket_mount(&w->mnt_id);
-
-		if (r < 0)
-			return r;
-		w->by_info = true;
-		fd = openat(w->dirfd, "fdinfo", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	if (fd < 0)
+	w->dir = fs_open_dir(w->dirfd, "fd");
+	if (w->dir)
+		return 0;
+	if (errno != EACCES && errno != EPERM)
 		return -errno;
-	w->dir = fdopendir(fd);
-	if (!w->dir)
-		return -errno;
-	fd = -1;
-	return 0;
+	r = fds_socket_mount(&w->mnt_id);
+	if (r < 0)
+		return r;
+	w->by_info = true;
+	w->dir = fs_open_dir(w->dirfd, "fdinfo");
+	return w->dir ? 0 : -errno;
 }
 
 /* @return 0: *ret_ino is the socket's; -ENOENT: no socket, or closed meanwhile; negative errno. */

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "observe/evidence_threads.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/parse.h"
@@ -185,15 +182,12 @@ static void threads_visit(struct threads *all, int dirfd, pid_t tid, struct cpu_
 static bool threads_list(struct threads *all, int dirfd, struct cpu_clock *clock,
 			 struct evidence *e)
 {
-	int fd = openat(dirfd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = fs_open_dir(dirfd, "task");
 	const struct dirent *entry;
 	bool whole = true;
 
-	if (!dir) {
-		fs_close(&fd);
+	if (!dir)
 		return false;
-	}
 	errno = 0;
 	while (whole && (entry = readdir(dir))) {
 		pid_t tid;

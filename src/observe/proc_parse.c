@@ -276,6 +276,21 @@ int proc_parse_pss(const char *bytes, size_t len, uint64_t *ret_pss)
 	return -EINVAL;
 }
 
+/* Takes "<number>:<controllers>:"; the path behind it may hold colons too. */
+static bool cgroup_v1_head(struct scan *line)
+{
+	const char *colon;
+	uint64_t id;
+
+	if (!scan_u64(line, INT32_MAX, &id) || !scan_char(line, ':') || scan_at_end(line))
+		return false;
+	colon = memchr(line->at, ':', (size_t)(line->end - line->at));
+	if (!colon)
+		return false;
+	line->at = colon + 1;
+	return true;
+}
+
 int proc_parse_cgroup(const char *bytes, size_t len, const char **ret_path, size_t *ret_path_len)
 {
 	struct scan s = scan_of(bytes, len), line;
@@ -283,18 +298,9 @@ int proc_parse_cgroup(const char *bytes, size_t len, const char **ret_path, size
 
 	while (scan_line(&s, &line)) {
 		bool v2 = scan_str(&line, "0::");
-		const char *colon = line.at;
 
-		if (!v2) {
-			uint64_t id;
-
-			if (!scan_u64(&line, INT32_MAX, &id) || !scan_char(&line, ':'))
-				return -EINVAL;
-			colon = memchr(line.at, ':', (size_t)(line.end - line.at));
-			if (!colon)
-				return -EINVAL;
-			line.at = colon + 1;
-		}
+		if (!v2 && !cgroup_v1_head(&line))
+			return -EINVAL;
 		if (scan_at_end(&line) || *line.at != '/')
 			return -EINVAL;
 		if (v2)
