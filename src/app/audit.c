@@ -22,13 +22,14 @@ int command_open_look(const struct options *o, const struct config *c, struct lo
 	return EXIT_BLIND;
 }
 
-int command_look_failed(const struct options *o, int err)
+int command_look_failed(const struct look *l, int err)
 {
 	if (err == -ESRCH)
-		log_error("--host: there is no such process (%zu named)", o->host_count);
+		log_error("--host %d: there is no such process", l->missing);
 	else if (err == -EACCES)
-		log_error("--host: that process' tree may not be read from here; "
-			  "`reaper doctor` says which privilege is missing");
+		log_error("--host %d: its tree may not be read from here; "
+			  "`reaper doctor` says which privilege is missing",
+			  l->missing);
 	else
 		log_error("cannot look at processes: %s", strerror(-err));
 	return EXIT_BLIND;
@@ -64,7 +65,7 @@ int command_audit(const struct options *o, const struct config *c)
 	if (err == 0)
 		err = look_twice(&l, c->sample_ms, &a);
 	if (err < 0)
-		return command_look_failed(o, err);
+		return command_look_failed(&l, err);
 	a.dry_run = true;
 	status = print_audit(o, &a);
 	return cli_worse(status, audit_summarise(&a).reap ? EXIT_LEAK : EXIT_CLEAN);

@@ -57,6 +57,7 @@ static int drop_bounding(cap_t now)
 	return 0;
 }
 
+/* The ambient set goes with the inheritable one: capabilities(7). */
 static int keep_only(cap_t now, bool may_signal)
 {
 	_cleanup_caps_ cap_t next = cap_init();
@@ -85,8 +86,6 @@ int caps_drop(bool may_signal)
 	r = drop_bounding(now);
 	if (r)
 		return r;
-	if (cap_reset_ambient() && errno != EPERM && errno != EINVAL)
-		return -errno;
 	r = keep_only(now, may_signal);
 	if (r)
 		return r;

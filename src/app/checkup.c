@@ -72,7 +72,7 @@ int command_doctor(const struct options *o, const struct config *c, const struct
 	if (status)
 		return status;
 	if (err < 0)
-		return command_look_failed(o, err);
+		return command_look_failed(&l, err);
 	err = checks ? examine(o, c, &l, caps, &a, checks) : -ENOMEM;
 	if (err < 0) {
 		log_error("cannot examine this machine: %s", strerror(-err));

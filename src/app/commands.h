@@ -44,14 +44,6 @@ int command_check_config(const struct options *o, const struct config *c);
 int command_open_look(const struct options *o, const struct config *c, struct look *ret);
 
 /** Says on stderr why a look failed. @return the exit status with which to leave. */
-int command_look_failed(const struct options *o, int err);
-
-/**
- * Fills an explanation of one process in an audit.
- *
- * @return 0; -ESRCH: there is no such process.
- */
-struct explanation;
-int command_explain_fill(struct look *l, struct audit *a, pid_t pid, struct explanation *ret);
+int command_look_failed(const struct look *l, int err);
 
 #endif

@@ -93,7 +93,7 @@ static void find_role(struct look *l, const struct audit *a, struct explanation 
 }
 
 /* The snapshot stays whole when the rest is cut to one host. */
-int command_explain_fill(struct look *l, struct audit *a, pid_t pid, struct explanation *ret)
+static int fill_explanation(struct look *l, struct audit *a, pid_t pid, struct explanation *ret)
 {
 	struct explanation e = { .pid = pid, .audit = a };
 	struct ident host;
@@ -136,9 +136,9 @@ static int look_and_explain(const struct options *o, const struct config *c, str
 	if (err == 0)
 		err = look_twice(l, c->sample_ms, a);
 	if (err < 0)
-		return command_look_failed(o, err);
+		return command_look_failed(l, err);
 	a->dry_run = true;
-	if (command_explain_fill(l, a, o->pid, e) < 0) {
+	if (fill_explanation(l, a, o->pid, e) < 0) {
 		log_error("there is no process %d", o->pid);
 		return EXIT_BLIND;
 	}

@@ -286,8 +286,10 @@ static int find_named(struct look *l, const struct audit *a)
 	for (size_t i = 0; i < l->named_count; i++) {
 		const struct proc *p = snapshot_find(&a->snapshot, l->named[i].pid);
 
-		if (!l->named[i].start && !p)
+		if (!l->named[i].start && !p) {
+			l->missing = l->named[i].pid;
 			return -ESRCH;
+		}
 		if (!l->named[i].start)
 			l->named[i] = p->id;
 		if (p && ident_equal(p->id, l->named[i]))
@@ -378,8 +380,10 @@ static bool is_listed(const struct audit *a, pid_t pid)
 static int cut_to_named(struct look *l, struct audit *a)
 {
 	for (size_t i = 0; i < l->living_count; i++)
-		if (!is_listed(a, l->living[i]))
+		if (!is_listed(a, l->living[i])) {
+			l->missing = l->living[i];
 			return -EACCES;
+		}
 	a->hidden_trees = 0;
 	tree_keep_hosts(a, l->named, l->named_count, false);
 	return 0;

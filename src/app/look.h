@@ -29,6 +29,7 @@ struct look {
 	size_t named_count;
 	pid_t living[CLI_HOSTS_MAX]; /* those that the last census saw */
 	size_t living_count;
+	pid_t missing; /* the --host for which a look failed */
 	struct self self;
 	struct processes *processes;
 	struct sockets *sockets; /* NULL: no netlink, tables by /proc only */

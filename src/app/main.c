@@ -109,7 +109,9 @@ int main(int argc, char **argv)
 	int status;
 
 	(void)setlocale(LC_CTYPE, "");
-	(void)signal(SIGPIPE, SIG_IGN); /* a reader that went away is no reason to stop half-way */
+	/* A reader that went away, or a full file, is no reason to stop half-way. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 	status = cli_parse(argc, argv, &options);
 	if (status >= 0)
 		return status;

@@ -182,8 +182,7 @@ void round_clean_markers(struct round *r)
 	for (size_t i = 0; ledger_host_at(r->look->ledger, i, &h); i++) {
 		int err;
 
-		if (is_alive(r, &h) ||
-		    h.last_ms + r->config->marker_keep_ms > r->audit.wall_ms)
+		if (is_alive(r, &h) || h.last_ms + r->config->marker_keep_ms > r->audit.wall_ms)
 			continue;
 		err = markers_remove(r->look->markers, h.log);
 		if (err < 0 && err != -ENOENT)

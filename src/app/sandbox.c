@@ -70,13 +70,19 @@ static const struct refused refused[] = {
  * forged sender, to a process (flags 4 would be its group). A rule holds one comparison of one
  * argument, so the other signals are refused range by range.
  */
+/* clang-format off */
 static const struct refused refused_signals[] = {
-	WHEN(pidfd_send_signal, 1, LT, SIGKILL), WHEN(pidfd_send_signal, 1, EQ, 10),
-	WHEN(pidfd_send_signal, 1, EQ, 11),      WHEN(pidfd_send_signal, 1, EQ, 12),
-	WHEN(pidfd_send_signal, 1, EQ, 13),      WHEN(pidfd_send_signal, 1, EQ, 14),
-	WHEN(pidfd_send_signal, 1, GT, SIGTERM), WHEN(pidfd_send_signal, 2, NE, 0),
+	WHEN(pidfd_send_signal, 1, LT, SIGKILL),
+	WHEN(pidfd_send_signal, 1, EQ, 10),
+	WHEN(pidfd_send_signal, 1, EQ, 11),
+	WHEN(pidfd_send_signal, 1, EQ, 12),
+	WHEN(pidfd_send_signal, 1, EQ, 13),
+	WHEN(pidfd_send_signal, 1, EQ, 14),
+	WHEN(pidfd_send_signal, 1, GT, SIGTERM),
+	WHEN(pidfd_send_signal, 2, NE, 0),
 	WHEN(pidfd_send_signal, 3, NE, 0),
 };
+/* clang-format on */
 static_assert(SIGKILL == 9 && SIGTERM == 15, "the numbers between them are those above");
 
 static const struct refused refused_all_signals[] = {

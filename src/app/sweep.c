@@ -73,6 +73,7 @@ static bool wait_for_something(const struct round *r, int signals)
 /* -v: one line per event; else one document, or silence. */
 static int print_sweep(const struct options *o, const struct round *r)
 {
+	static const struct action_record none;
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct event e = { .kind = EVENT_SWEEP, .wall_ms = clock_wall_ms(), .audit = &r->audit };
 	int err = 0;
@@ -80,7 +81,8 @@ static int print_sweep(const struct options *o, const struct round *r)
 	if (o->verbose)
 		output_event(o, &e);
 	else if (o->json)
-		err = json_audit(&r->audit, r->records, r->record_count, &text);
+		err = json_audit(&r->audit, r->records ? r->records : &none, r->record_count,
+				 &text);
 	return err < 0 ? err : output_text(&text);
 }
 
@@ -106,7 +108,7 @@ static int act(const struct options *o, struct round *r, int signals)
 	int status;
 
 	if (err < 0 && !r->audit_taken)
-		return command_look_failed(o, err);
+		return command_look_failed(r->look, err);
 	if (err < 0)
 		log_error("nothing was ended: %s: %s", r->log.path, strerror(-err));
 	while (round_step(r))
@@ -134,7 +136,7 @@ static int locked_sweep(const struct options *o, const struct config *c, struct 
 	r.announce = o->verbose || (!o->json && !o->quiet);
 	err = history_file_load(c->state_dir, l->self.boot_id, clock_boot_ms(), &l->history);
 	if (err < 0)
-		return command_look_failed(o, err);
+		return command_look_failed(l, err);
 	status = act(o, &r, signals);
 	err = history_file_save(c->state_dir, l->self.boot_id, &l->history);
 	if (err < 0) {

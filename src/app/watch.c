@@ -338,7 +338,7 @@ static int first_look(struct watch *w)
 	_cleanup_(audit_done) struct audit a = { 0 };
 	int err = w->look.named_count ? look_take(&w->look, &a) : 0;
 
-	return err < 0 ? command_look_failed(w->options, err) : 0;
+	return err < 0 ? command_look_failed(&w->look, err) : 0;
 }
 
 static int watch_locked(struct watch *w)

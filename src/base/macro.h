@@ -52,6 +52,7 @@
 			func(*p);                  \
 	}
 
+/** Frees the pointer that p points to. For _cleanup_free_. */
 static inline void free_cleanup(void *p)
 {
 	free(*(void **)p);
