@@ -103,18 +103,17 @@ def test_orphan_whose_daemon_died(reaper: Reaper, host: MiniHost, daemon: Daemon
 
 def test_only_changes_are_told(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """One line per decision that changed, not one per sweep."""
-    worker = daemon.open()
-    with reaper.watch(host, EVERY_SECOND) as watch:
-        watch.until_event(event="verdict", pid=worker.pid)
-        time.sleep(3.5)
-        told = [e for e in watch.events() if e["event"] == "verdict" and e["pid"] == worker.pid]
-        assert len(told) == 1
+    pooled, worker = daemon.open(), daemon.open()
+    with reaper.watch(host, {**EVERY_SECOND, "policy.timeout": "5s"}) as watch:
+        watch.until_event(event="sweep")
         worker.task("poll")
         worker.close()
         watch.until_event(event="action", pid=worker.pid)
-    told = [e for e in watch.events() if e["event"] == "verdict" and e["pid"] == worker.pid]
-    assert [e["reason"] for e in told][0] == "idle"
-    assert len(told) <= 4
+        told = [e for e in watch.events() if e["event"] == "verdict"]
+    decisions = [(e["verdict"], e["reason"]) for e in told if e["pid"] == worker.pid]
+    assert decisions[-2:] == [("keep", "waiting"), ("reap", "peer-closed")]
+    assert len(decisions) == len(set(decisions))
+    assert len([e for e in told if e["pid"] == pooled.pid]) <= 1
 
 
 def test_host_exits(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
@@ -291,9 +290,9 @@ def test_stays_small(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """Descriptors do not grow with sweeps and churn."""
     with reaper.watch(host, EVERY_SECOND) as watch:
         watch.until_event(event="sweep")
-        before = len(os.listdir(f"/proc/{watch.process.pid}/fd"))
-        for _ in range(3):
+        counts = []
+        for _ in range(4):
             leak, = daemon.leak()
             watch.until_event(event="action", pid=leak.pid)
-        after = len(os.listdir(f"/proc/{watch.process.pid}/fd"))
-        assert after <= before + 1
+            counts.append(len(os.listdir(f"/proc/{watch.process.pid}/fd")))
+        assert max(counts[1:]) <= counts[0]
