@@ -525,9 +525,12 @@ Test(config, limits_of_classes_and_rules)
 			len += (size_t)snprintf(text + len, sizeof(text) - len,
 						"[class c%d]\ndaemon_args = a\n", i);
 		cr_expect_eq(load(text, len, &c, &p), n == 14 ? 0 : -EINVAL, "%d classes", n);
-		if (n > 14)
-			cr_expect_not_null(strstr(p.text, "one class more; expected at most 16"),
-					   "%s", p.text);
+		if (n == 15 || n == 16)
+			cr_expect_str_eq(p.text,
+					 "F:29: one class more; expected at most 16 with the "
+					 "shipped ones");
+		if (n == 17)
+			cr_expect_str_eq(p.text, "F:33: one class more; expected at most 16");
 	}
 	for (int n = PROTECT_RULES_MAX; n <= PROTECT_RULES_MAX + 1; n++) {
 		static const char *const given[] = { "protect.user=1" };
@@ -537,6 +540,8 @@ Test(config, limits_of_classes_and_rules)
 		for (int i = 0; i < n; i++)
 			len += (size_t)snprintf(text + len, sizeof(text) - len, "user = 1\n");
 		cr_expect_eq(load(text, len, &c, &p), n == PROTECT_RULES_MAX ? 0 : -EINVAL);
+		if (n > PROTECT_RULES_MAX)
+			cr_expect_str_eq(p.text, "F:66: one rule more; expected at most 64");
 		cr_expect_eq(config_load_text("F", text, len, given, 1, &more, &p), -EINVAL,
 			     "--set counts too");
 	}

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "tmpdir.h"
 
@@ -350,4 +351,33 @@ Test(history_file, of_somebody_else)
 	tmpdir_write(&d, "history", TEXT, strlen(TEXT), 0640);
 	cr_assert_eq(chown(tmpdir_path(&d, "history", path), 65534, 65534), 0);
 	cr_expect_eq(loaded(&d), 0);
+}
+
+/* Root's file is believed where the text is a configuration; a history must be one's own. */
+Test(history_file, of_root_for_a_user)
+{
+	if (geteuid())
+		cr_skip_test("only root can become somebody else");
+	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
+	int status;
+	pid_t pid;
+
+	tmpdir_write(&d, "history", TEXT, strlen(TEXT), 0640);
+	cr_assert_eq(chmod(d.path, 0755), 0);
+	pid = fork();
+	if (!pid) {
+		struct history h = { 0 };
+		char path[PATH_MAX];
+
+		(void)alarm(20);
+		/* The group of the file, so that it can be read. */
+		if (setresuid(65534, 65534, 65534) ||
+		    access(tmpdir_path(&d, "history", path), R_OK) ||
+		    history_file_load(d.path, BOOT, NOW, &h))
+			_exit(2);
+		_exit(h.kill_count != 0);
+	}
+	cr_assert_gt(pid, 0);
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(WEXITSTATUS(status), 0, "%d", WEXITSTATUS(status));
 }
