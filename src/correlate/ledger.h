@@ -85,6 +85,12 @@ void ledger_clock_stepped(struct ledger *l, uint64_t now_ms);
 void ledger_set_whole(struct ledger *l, bool whole);
 
 /**
+ * Says that a log of this owner was not read to its end, until the next ledger_set_whole(): then workers of
+ * that uid (root's: all) have to wait, and no others.
+ */
+void ledger_set_behind(struct ledger *l, uint32_t owner);
+
+/**
  * Answers what the logs say about one worker. A `begin` by ports that fits the question's task socket
  * (and is younger than the worker) is bound to it for good.
  *
@@ -100,6 +106,21 @@ int ledger_ask(struct ledger *l, const struct ledger_question *q, struct marker_
  * @return true: *ret is the i-th; false: there are no more.
  */
 bool ledger_host_at(const struct ledger *l, size_t i, struct ledger_host *ret);
+
+/* One log, for removing those whose writer has been gone for long. */
+struct ledger_log_info {
+	uint32_t log;
+	uint32_t owner;
+	const char *name;       /* owned by the ledger, valid until the next change */
+	enum marker_event kind; /* MARKER_UNKNOWN: no identity record was read */
+	struct ident id;        /* of the host or daemon that writes it, as it names itself */
+	uint64_t pid_ns;
+	bool other_boot;  /* written in another boot: its writer is gone for sure */
+	uint64_t last_ms; /* wall clock of its last record */
+};
+
+/** Lists the logs, believed or not, one by one. @return as ledger_host_at(). */
+bool ledger_log_at(const struct ledger *l, size_t i, struct ledger_log_info *ret);
 
 /** Finds the newest log of a host among those that a uid may believe. @return as ledger_host_at(). */
 bool ledger_host_find(const struct ledger *l, const struct ledger_name *host, uint32_t uid,
