@@ -156,11 +156,20 @@ static int parse_yes_no(const char *text, bool *ret)
 	return 0;
 }
 
+/* Behind a blank a ';' is a comment's, and check-config writes blanks around what it prints. */
+static bool begins_comment(const char *text)
+{
+	for (const char *at = strchr(text, ';'); at; at = strchr(at + 1, ';'))
+		if (at == text || strchr(" \t|", at[-1]))
+			return true;
+	return false;
+}
+
 int config_key_parse(const struct config_key *key, const char *text, void *base)
 {
 	void *field = (char *)base + key->offset;
 
-	if (!*text && !key->empty)
+	if ((!*text && !key->empty) || begins_comment(text))
 		return -EINVAL;
 	switch (key->kind) {
 	case KIND_DURATION:
