@@ -184,8 +184,9 @@ static void check_hidepid(const struct doctor_input *in, struct checks *ret)
 		c = doctor_add(ret, "hidepid", CHECK_ADVICE,
 			       "/proc is mounted with hidepid=%s: other users' trees do not show",
 			       mount.hidepid);
-		doctor_fix(c, "give reaper CAP_SYS_PTRACE, or, for hidepid 1 and 2, the group of "
-			      "the mount's gid=");
+		doctor_fix(c,
+			   "give reaper CAP_SYS_PTRACE or, unless it is ptraceable (4), the group "
+			   "of the mount's gid=");
 	}
 }
 

@@ -58,13 +58,12 @@ static void check_privileges(const struct doctor_input *in, struct checks *ret)
 	}
 	if (!foreign) {
 		doctor_add(ret, "privileges", CHECK_OK,
-			   "%zu trees are your own and need no capability; no other user's shows",
-			   own);
+			   "no other user's tree shows; your own (%zu) need no capability", own);
 		return;
 	}
 	c = doctor_add(ret, "privileges", CHECK_ADVICE,
-		       "%zu trees belong to other users; to read and sweep them, missing: %s",
-		       foreign, missing);
+		       "trees of other users: %zu; to read and sweep them, missing: %s", foreign,
+		       missing);
 	doctor_fix(c, "run as root, or in a unit with AmbientCapabilities=CAP_KILL CAP_SYS_PTRACE "
 		      "CAP_DAC_READ_SEARCH; or run a reaper as each of those users");
 }

@@ -199,14 +199,16 @@ Test(doctor, privileges)
 	w.caps = (struct caps){ false, false, false, false };
 	w.checks.count = 0;
 	doctor_reach(&w.in, &w.checks);
-	expect(&w, "privileges", CHECK_OK, "1 trees are your own", "one's own need none");
+	expect(&w, "privileges", CHECK_OK, "your own (1) need no capability",
+	       "one's own need none");
 	expect(&w, "pid-namespace", CHECK_OK, "hosts show", "one is there");
 
 	build_host(&w.audit, 101)->uid = w.self.euid + 1;
 	w.caps.ptrace = true;
 	w.checks.count = 0;
 	doctor_reach(&w.in, &w.checks);
-	expect(&w, "privileges", CHECK_ADVICE, "missing: CAP_KILL CAP_DAC_READ_SEARCH",
+	expect(&w, "privileges", CHECK_ADVICE,
+	       "trees of other users: 1; to read and sweep them, missing: CAP_KILL CAP_DAC_READ_SEARCH",
 	       "another user's tree, and what is lacking for it");
 
 	w.caps = (struct caps){ true, true, true, false };
