@@ -63,20 +63,21 @@ static bool is_daemons(const struct task_socket_input *in, uint64_t ino)
 	return row && in->path[0] && !row->listening && strcmp(row->path, in->path) == 0;
 }
 
-/* What is in a table under another name than the daemon's known one is the user's own. */
+/* Where the daemon's name is known, what is in a table under another one is the user's own. */
 static bool is_named_otherwise(const struct task_socket_input *in, uint64_t ino)
 {
-	if (socket_table_inet(in->table, ino))
-		return in->port;
-	return socket_table_unix(in->table, ino) && in->path[0];
+	if (!in->port && !in->path[0])
+		return false;
+	return socket_table_inet(in->table, ino) || socket_table_unix(in->table, ino);
 }
 
-/* The side that connected has no name; the worker's end of a task socket is the side that accepted. */
+/* The side that connected has no name, and the one that listens no peer; the worker's end of a task
+ * socket is the side that was accepted. */
 static bool connected_out(const struct task_socket_input *in, uint64_t ino)
 {
 	const struct unix_row *row = socket_table_unix(in->table, ino);
 
-	return row && !row->path[0];
+	return row && (row->listening || !row->path[0]);
 }
 
 static const struct held_socket *by_name(const struct task_socket_input *in)
@@ -252,13 +253,9 @@ static enum socket_state state_of(const struct evidence *e, const struct task_so
 void task_socket_judge(const struct task_socket_input *in, const struct task_socket_lookup *lookup,
 		       const struct socket_table *own, struct task_socket *s)
 {
-	const struct inet_row *inet;
-	const struct unix_row *row;
+	const struct inet_row *inet = socket_table_inet(in->table, s->ino);
+	const struct unix_row *row = socket_table_unix(in->table, s->ino);
 
-	if (!s->ino)
-		return;
-	inet = socket_table_inet(in->table, s->ino);
-	row = socket_table_unix(in->table, s->ino);
 	if (!inet && !row) {
 		if (is_reset(s, own)) {
 			s->state = SOCKET_GONE;
