@@ -23,7 +23,7 @@ FAST = {
 }
 
 
-def path() -> pathlib.Path:
+def built() -> pathlib.Path:
     return pathlib.Path(os.environ.get("REAPER_BIN", REPO / "build" / "reaper")).resolve()
 
 
@@ -65,10 +65,15 @@ class Result:
         return row
 
     def due(self) -> Set[Proc]:
-        return {who for who, row in self.entries().items() if row["verdict"] == "reap"}
+        return {who for who, row in self.entries().items()
+                if row["role"] == "worker" and row["verdict"] == "reap"}
+
+    @property
+    def actions(self) -> List[Dict[str, Any]]:
+        return self.doc.get("actions", [])
 
     def ended(self) -> Set[Proc]:
-        return {Proc(row["pid"], row["start"]) for row in self.doc["actions"]
+        return {Proc(row["pid"], row["start"]) for row in self.actions
                 if row["outcome"] in ("exited", "killed")}
 
 
@@ -87,10 +92,11 @@ def validate(doc: Dict[str, Any], result: Result) -> None:
 class Reaper:
     """The binary with state, markers and audit log of its own; blind to all hosts but one."""
 
-    def __init__(self, home: pathlib.Path, host: Optional[int], prefix: Sequence[str] = ()):
+    def __init__(self, program: pathlib.Path, home: pathlib.Path, host: Optional[int],
+                 prefix: Sequence[str] = ()):
         assert host is not None or prefix, "without a host, only in a pid namespace of its own"
         home.mkdir(parents=True)
-        self.home, self.prefix = home, list(prefix)
+        self.program, self.home, self.prefix = program, home, list(prefix)
         self.options = [] if host is None else ["--host", str(host)]
         for folder, mode in (("state", 0o750), ("markers", 0o755), ("audit", 0o750)):
             (home / folder).mkdir()
@@ -105,7 +111,7 @@ class Reaper:
 
     def run(self, *command: str, **settings: str) -> Result:
         """`policy` settings by name; one JSON document back."""
-        argv = [*self.prefix, str(path()), *self.options]
+        argv = [*self.prefix, str(self.program), *self.options]
         chosen = {**self.settings, **{f"policy.{name}": value for name, value in settings.items()}}
         for key, value in chosen.items():
             argv += ["--set", f"{key}={value}"]

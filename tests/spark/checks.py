@@ -38,7 +38,7 @@ def sweep_ends(spark: Spark, reaper: Reaper, due: Iterable[Proc] = (), **setting
     records = reaper.records()
     for kind in ("intent", "outcome"):
         told = {row["pid"] for row in records if kind in row.values()}
-        assert {row["pid"] for row in result.doc["actions"]} <= told, f"no {kind}: {records}"
+        assert {row["pid"] for row in result.actions} <= told, f"no {kind}: {records}"
     return result
 
 

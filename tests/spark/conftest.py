@@ -8,6 +8,7 @@ REAPER_BIN          the binary (default: build/reaper)
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -56,10 +57,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session")
-def reaper_binary():
-    if not binary.path().exists():
-        pytest.fail(f"{binary.path()} is not built; REAPER_BIN names another one", pytrace=False)
-    return binary.path()
+def reaper_binary(tmp_path_factory):
+    """The binary under test, copied: a build beside the tests changes nothing under them."""
+    if not binary.built().exists():
+        pytest.fail(f"{binary.built()} is not built; REAPER_BIN names another one", pytrace=False)
+    return pathlib.Path(shutil.copy2(binary.built(), tmp_path_factory.mktemp("bin") / "reaper"))
 
 
 @pytest.fixture(scope="session", params=releases())
@@ -68,7 +70,7 @@ def release(request):
 
 
 @pytest.fixture(scope="session")
-def python(release):
+def python(release, reaper_binary):
     """The python of this release's environment."""
     base = pathlib.Path(os.environ.get("REAPER_SPARK_DIR", binary.REPO / "build"))
     done = subprocess.run([VENV_TOOL, release, str(base / f"spark-{release}")], timeout=VENV_S,
@@ -154,8 +156,8 @@ def reaper_for(reaper_binary, tmp_path):
     def make(spark, host=None):
         home = tmp_path / f"reaper-{uuid.uuid4().hex[:8]}"
         if spark.isolated:
-            return binary.Reaper(home, None, prefix=spark.enter())
-        return binary.Reaper(home, host or spark.jvm)
+            return binary.Reaper(reaper_binary, home, None, prefix=spark.enter())
+        return binary.Reaper(reaper_binary, home, host or spark.jvm)
 
     return make
 

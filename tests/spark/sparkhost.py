@@ -17,6 +17,7 @@ from procs import Proc
 
 HERE = pathlib.Path(__file__).resolve().parent
 DAEMON_ARG = b"pyspark.daemon"
+JOB_S = 120  # the first job of SQL takes 3 s on an idle machine, 40 s and more on a busy one
 
 
 class SparkHang(Exception):
@@ -128,7 +129,7 @@ class Spark:
         self.ask("begin", job=job, label=label, more=more)
         return label
 
-    def end(self, label: str, seconds: float = 40) -> Dict[str, Any]:
+    def end(self, label: str, seconds: float = JOB_S) -> Dict[str, Any]:
         """The job's {value, failed, at}; SparkHang when it does not end."""
         answer = self.ask("end", seconds + 20, label=label, wait=seconds)
         if not answer["done"]:
@@ -138,12 +139,12 @@ class Spark:
     def over(self, label: str) -> bool:
         return self.ask("end", label=label, wait=0)["done"]
 
-    def value(self, label: str, seconds: float = 40) -> Any:
+    def value(self, label: str, seconds: float = JOB_S) -> Any:
         answer = self.end(label, seconds)
         assert answer["failed"] is None, f"{label}: {answer['failed']}\n{self.log_tail()}"
         return answer["value"]
 
-    def run(self, job: str, seconds: float = 40, **more: Any) -> Any:
+    def run(self, job: str, seconds: float = JOB_S, **more: Any) -> Any:
         return self.value(self.begin(job, **more), seconds)
 
     def pool(self, workers: int = 1) -> List[Proc]:
@@ -152,7 +153,7 @@ class Spark:
         assert [row[2] for row in rows] == [0] * workers, f"a task was tried again: {rows}"
         return [Proc(row[0], row[1]) for row in rows]
 
-    def noted(self, label: str, seconds: float = 40) -> Proc:
+    def noted(self, label: str, seconds: float = JOB_S) -> Proc:
         """The process that left its identity under this label."""
         path = self.notes / label
         procs.until(f"a note from {label}\n{self.log_tail()}", path.exists, seconds)
