@@ -46,6 +46,7 @@ LIMITS = {
     "distcheck": 900,
     "quickstart": 300,
     "install": 300,
+    "bench": 600,
 }
 
 
@@ -115,7 +116,10 @@ class Part:
         return done.ok
 
     def tail(self, done: Done) -> None:
-        for line in done.out.splitlines()[-TAIL_LINES:]:
+        """What went wrong, as far as the output shows it: its errors, and how it ended."""
+        lines = done.out.splitlines()
+        errors = [line for line in lines[:-TAIL_LINES] if re.search(r"\berror\b|No rule", line)]
+        for line in errors[:TAIL_LINES] + lines[-TAIL_LINES:]:
             print(f"    {line}", flush=True)
 
     # -- running
@@ -475,6 +479,12 @@ def quickstart(part: Part) -> None:
         "tools/quickstart --no-spark", [str(REPO / "tools/quickstart"), "--no-spark"], show=True))
 
 
+def bench(part: Part) -> None:
+    """Not among the parts that run by themselves: its figures are those of the machine."""
+    if build(part, "", "CC=gcc", "--enable-werror"):
+        part.judge("make bench", part.run("make bench", ["make", "bench"], cwd=BUILD, show=True))
+
+
 def install(part: Part) -> None:
     if not build(part, "install", "CC=gcc", "--prefix=/usr"):
         return
@@ -520,7 +530,7 @@ def install(part: Part) -> None:
 PARTS: dict[str, Callable[[Part], None]] = {
     "lint": lint, "unit": unit, "coverage": coverage, "mutate": mutate, "sanitize": sanitize,
     "system": system, "spark": spark, "distcheck": distcheck, "quickstart": quickstart,
-    "install": install,
+    "install": install, "bench": bench,
 }
 
 
