@@ -29,7 +29,7 @@ from harness.minihost import MiniHost, Worker  # noqa: E402
 REAPER = REPO / "build" / "reaper"
 WORK = REPO / "build" / "quickstart"
 TAG = "REAPER_QUICKSTART"
-START_S = 120  # a cold Spark on a slow machine
+START_S = 240  # a cold Spark on a busy machine
 JOB_S = 60
 DUE_S = 20
 SLOW_ROWS = 3
