@@ -220,6 +220,7 @@ static int ask_markers(struct look *l, const struct audit *a, const struct ledge
 	const struct worker_class *c =
 		s->class_index >= 0 ? &a->classes.class[s->class_index] : NULL;
 	const struct host_runs *runs = s->host >= 0 ? find_runs(l, a->hosts[s->host].id) : NULL;
+	uint64_t age_ms = MIN(s->ev.age_ms, a->wall_ms);
 	struct ledger_question q = {
 		.worker = name_of(l, &s->ev),
 		.uid = s->uid,
@@ -227,7 +228,7 @@ static int ask_markers(struct look *l, const struct audit *a, const struct ledge
 		.host_alive = s->host >= 0,
 		.lport = s->socket.remote.port,
 		.dport = s->socket.local.port,
-		.born_ms = a->wall_ms - MIN(s->ev.age_ms, a->wall_ms),
+		.born_ms = a->wall_ms - age_ms,
 		.last_byte_ms = UNKNOWN_U64,
 		.class_pool_timeout_ms = c ? c->pool_timeout_ms : UNKNOWN_U64,
 		.now_ms = a->wall_ms,
