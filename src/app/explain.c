@@ -74,7 +74,7 @@ static struct ident host_of(const struct audit *a, const struct explanation *e)
 {
 	if (e->subject)
 		return e->subject->host_id;
-	if (e->daemon && e->daemon->host >= 0)
+	if (e->daemon && e->daemon->host >= 0 && a->hosts)
 		return a->hosts[e->daemon->host].id;
 	return e->host ? e->host->id : (struct ident){ 0 };
 }
@@ -158,7 +158,7 @@ int command_explain(const struct options *o, const struct config *c)
 {
 	_cleanup_(audit_done) struct audit a = { 0 };
 	_cleanup_(look_close) struct look l = { 0 };
-	struct explanation e;
+	struct explanation e = { 0 };
 	int status = look_and_explain(o, c, &l, &a, &e);
 
 	if (status)
@@ -208,7 +208,7 @@ int command_retire(const struct options *o, const struct config *c)
 {
 	_cleanup_(audit_done) struct audit a = { 0 };
 	_cleanup_(look_close) struct look l = { 0 };
-	struct explanation e;
+	struct explanation e = { 0 };
 	int status = look_and_explain(o, c, &l, &a, &e);
 	const char *why;
 

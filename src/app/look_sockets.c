@@ -103,7 +103,7 @@ static void look_up(const struct look *l, const struct task_socket_input *in,
 {
 	int found;
 
-	if (!l->sockets || in->table->net_ns != l->self.net_ns ||
+	if (!l->sockets || !in->table || in->table->net_ns != l->self.net_ns ||
 	    !socket_table_inet(in->table, s->ino))
 		return;
 	found = sockets_lookup(l->sockets, &s->remote, &s->local, &ret->row);
@@ -113,8 +113,8 @@ static void look_up(const struct look *l, const struct task_socket_input *in,
 
 static bool is_in_no_table(const struct task_socket_input *in, const struct task_socket *s)
 {
-	return s->ino && s->transport == TRANSPORT_TCP && !socket_table_inet(in->table, s->ino) &&
-	       !socket_table_unix(in->table, s->ino);
+	return in->table && s->ino && s->transport == TRANSPORT_TCP &&
+	       !socket_table_inet(in->table, s->ino) && !socket_table_unix(in->table, s->ino);
 }
 
 static int find_task_socket(struct look *l, struct look_tables *t, const struct audit *a,
