@@ -73,6 +73,18 @@ uint64_t live_now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+uint64_t live_stolen_ms(void)
+{
+	unsigned long long n[8] = { 0 };
+	char bytes[512];
+
+	cr_assert_gt(fs_read_at(AT_FDCWD, "/proc/stat", bytes, sizeof(bytes)), 0);
+	cr_assert_eq(sscanf(bytes, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &n[0], &n[1],
+			    &n[2], &n[3], &n[4], &n[5], &n[6], &n[7]),
+		     8);
+	return (n[5] + n[6] + n[7]) * 1000 / (unsigned long)sysconf(_SC_CLK_TCK);
+}
+
 void live_sleep_ms(uint64_t ms)
 {
 	struct timespec rest = { .tv_sec = (time_t)(ms / 1000),

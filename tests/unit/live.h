@@ -38,6 +38,14 @@ void live_end(pid_t pid);
 /** @return milliseconds by the monotonic clock. */
 uint64_t live_now_ms(void);
 
+/**
+ * Gives the time that interrupts and other virtual machines took from all CPUs since boot, which the
+ * scheduler's clocks leave out.
+ *
+ * @return milliseconds, to 10 ms for each CPU.
+ */
+uint64_t live_stolen_ms(void);
+
 /** Sleeps, whatever signals come. */
 void live_sleep_ms(uint64_t ms);
 

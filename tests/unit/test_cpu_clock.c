@@ -90,13 +90,13 @@ static int start_sleepers(struct sleeper sleepers[SLEEPERS_MAX])
  * Dates a sleeper on each CPU that is ours: never too long. (It fell asleep some time before it was
  * seen to be, and we can be held up in between: hence 500 ms.)
  *
- * @return by how much the shortest answer was too short.
+ * @return by how much the shortest answer was too short, without what was stolen meanwhile.
  */
 static uint64_t worst_shortfall(struct cpu_clock *clock)
 {
 	struct sleeper sleepers[SLEEPERS_MAX];
 	int count = start_sleepers(sleepers);
-	uint64_t worst = 0;
+	uint64_t worst = 0, stolen = live_stolen_ms();
 
 	live_sleep_ms(1500);
 	for (int i = 0; i < count; i++) {
@@ -112,10 +112,11 @@ static uint64_t worst_shortfall(struct cpu_clock *clock)
 	}
 	for (int i = 0; i < count; i++)
 		live_end(sleepers[i].pid);
-	return worst;
+	stolen = live_stolen_ms() - stolen;
+	return worst > stolen ? worst - stolen : 0;
 }
 
-/* Time that interrupts or other machines took is left out, so a try may fail on a bad moment. */
+/* The ticks of stolen time are coarse, so a try may fail on a bad moment. */
 static void check_sleepers(unsigned spinners)
 {
 	uint64_t worst = UINT64_MAX;

@@ -81,7 +81,7 @@ Test(evidence_threads, all_asleep)
 	struct evidence e;
 
 	live_await_state(pid, 'S');
-	live_sleep_ms(300);
+	live_sleep_ms(500);
 	e = look(pid);
 	cr_expect_eq(e.threads, 3);
 	cr_expect_eq(e.asleep, TRI_YES);
