@@ -10,8 +10,6 @@ enum {
 	SIGNAL_TERM = 15,
 	LOOKS_OF_A_LOOP = 3, /* that must show one same wait before it counts as one */
 	DEPTH_MAX = 256,     /* a chain of parents in one census may hold a loop */
-	MS_NS = 1000000,
-	PPM = 1000000,
 };
 
 static void mark_above(const struct audit *a, pid_t pid)
@@ -76,22 +74,17 @@ static const struct daemon *daemon_of(const struct audit *a, const struct subjec
 	return s->daemon >= 0 ? &a->daemons[s->daemon] : NULL;
 }
 
-static bool file_equal(struct file_id a, struct file_id b)
-{
-	return a.dev == b.dev && a.ino == b.ino;
-}
-
 /* A worker runs what its daemon runs, and stays what it was at the last look. */
 static bool has_changed(const struct evidence *e, const struct daemon *d,
 			const struct history_entry *before)
 {
 	if (!(e->flags & PROC_FORKNOEXEC))
 		return true;
-	if (d && (!file_equal(e->exe, d->ev.exe) || e->net_ns != d->ev.net_ns))
+	if (d && (!file_id_equal(e->exe, d->ev.exe) || e->net_ns != d->ev.net_ns))
 		return true;
 	if (!before || !before->before_known)
 		return false;
-	return !file_equal(e->exe, before->exe) || e->uids[1] != before->uid ||
+	return !file_id_equal(e->exe, before->exe) || e->uids[1] != before->uid ||
 	       e->pid_ns != before->pid_ns || e->net_ns != before->net_ns;
 }
 
@@ -168,18 +161,16 @@ static bool main_moved(const struct evidence *e, const struct history_entry *b)
 static bool bytes_moved(const struct subject *s, const struct history_entry *b)
 {
 	if (s->socket.silent_ms != UNKNOWN_U64)
-		return s->socket.host_held != TRI_NO && !silent_since(s, b->before_ms);
+		return !silent_since(s, b->before_ms);
 	return s->socket.recv_queue != b->recv_queue || s->socket.send_queue != b->send_queue;
 }
 
+/* Nanoseconds in a millisecond are millionths of a core. */
 static uint32_t cpu_rate(const struct evidence *e, const struct history_entry *b)
 {
-	uint64_t elapsed_ms = e->taken_ms - b->before_ms;
-
-	if (e->cpu_ns == UNKNOWN_U64 || b->cpu_ns == UNKNOWN_U64 || e->cpu_ns < b->cpu_ns ||
-	    !elapsed_ms)
+	if (e->cpu_ns == UNKNOWN_U64 || e->cpu_ns < b->cpu_ns || e->taken_ms <= b->before_ms)
 		return UINT32_MAX;
-	return (uint32_t)MIN((e->cpu_ns - b->cpu_ns) * PPM / (elapsed_ms * MS_NS),
+	return (uint32_t)MIN((e->cpu_ns - b->cpu_ns) / (e->taken_ms - b->before_ms),
 			     (uint64_t)UINT32_MAX - 1);
 }
 
@@ -268,14 +259,20 @@ static uint64_t wall_age(const struct correlate_input *in, const struct marker_f
 	return in->audit->wall_ms - unix_ms;
 }
 
+/* Without a task that was bound, what a host declared proves nothing. */
+static bool is_unpooled(const struct marker_facts *m, enum unpooled proof)
+{
+	return m->unpooled[proof] == TRI_YES && (proof != UNPOOLED_DECLARED || m->bound);
+}
+
 /* Since the first of the proofs that the host neither pools nor leases it has stood. */
 static uint64_t unpooled_since(const struct marker_facts *m)
 {
 	uint64_t since = 0;
 
-	for (size_t i = 0; i < UNPOOLED_COUNT; i++)
-		if (m->unpooled[i] == TRI_YES && (!since || m->unpooled_ms[i] < since))
-			since = m->unpooled_ms[i];
+	for (enum unpooled i = 0; i < UNPOOLED_COUNT; i++)
+		if (is_unpooled(m, i))
+			since = since ? MIN(since, m->unpooled_ms[i]) : m->unpooled_ms[i];
 	return MAX(since, m->last_end_ms);
 }
 
@@ -348,6 +345,7 @@ static void remember_wait(const struct evidence *e, uint64_t now_ms, struct hist
 void correlate_remember(const struct subject *s, const bool *holds, uint64_t now_ms,
 			struct history_entry *e)
 {
+	now_ms = MAX(now_ms, s->ev.taken_ms); /* a long look counts from where it ended */
 	for (size_t i = 0; i < FENCE_COUNT; i++) {
 		if (!holds[i])
 			e->fence_ms[i] = UNKNOWN_U64;
@@ -379,7 +377,7 @@ const char *correlate_difference(const struct subject *first, const struct subje
 
 	if (!ident_equal(first->id, second->id))
 		return "it is another process";
-	if (!file_equal(a->exe, b->exe) || memcmp(a->uids, b->uids, sizeof(a->uids)) != 0 ||
+	if (!file_id_equal(a->exe, b->exe) || memcmp(a->uids, b->uids, sizeof(a->uids)) != 0 ||
 	    a->pid_ns != b->pid_ns || a->net_ns != b->net_ns || a->flags != b->flags)
 		return "its identity changed";
 	if (first->role != second->role || first->ppid != second->ppid)

@@ -25,6 +25,16 @@ struct file_id {
 	uint64_t ino;
 };
 
+/**
+ * Tells whether two files are the same.
+ *
+ * @return true if both devices and both inodes are equal.
+ */
+static inline bool file_id_equal(struct file_id a, struct file_id b)
+{
+	return a.dev == b.dev && a.ino == b.ino;
+}
+
 /* What one thread waits in. */
 struct wait {
 	bool known; /* /proc/<pid>/task/<tid>/syscall could be read and shows a blocked call */
