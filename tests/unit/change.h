@@ -52,10 +52,16 @@ static inline void change_one(void *object, const struct change *c)
 }
 
 /** Makes the changes, up to the first of size 0. */
+static inline void change_list(void *object, const struct change *changes, size_t max)
+{
+	for (size_t i = 0; i < max && changes[i].size; i++)
+		change_one(object, &changes[i]);
+}
+
+/** The same for a whole row. */
 static inline void change_all(void *object, const struct change changes[CHANGES_MAX])
 {
-	for (size_t i = 0; i < CHANGES_MAX && changes[i].size; i++)
-		change_one(object, &changes[i]);
+	change_list(object, changes, CHANGES_MAX);
 }
 
 #endif

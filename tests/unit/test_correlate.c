@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "correlate/correlate.h"
+
+#include <sys/syscall.h>
+
+#include "scene.h"
+
+enum {
+	SIGNAL_15 = 1 << 14
+};
+
+/* What is known of the worker of the scene when nothing is odd. */
+static struct facts usual(void)
+{
+	struct facts f = {
+		.id = { SCENE_WORKER, 8812345 + SCENE_WORKER },
+		.uid = 1000,
+		.asleep = TRI_YES,
+		.wait = WAIT_READ,
+		.wait_forever = TRI_YES,
+		.progress = TRI_NO,
+		.age_ms = BUILD_HOUR,
+		.blocked_ms = 20 * BUILD_SECOND,
+		.silent_ms = 20 * BUILD_SECOND,
+		.socket = SOCKET_ESTABLISHED,
+		.transport = TRANSPORT_TCP,
+		.host_held = TRI_YES,
+		.hangup_ms = UNKNOWN_U64,
+		.host_gone = TRI_NO,
+		.retired_age_ms = UNKNOWN_U64,
+		.ended_age_ms = UNKNOWN_U64,
+		.last_end_age_ms = UNKNOWN_U64,
+		.term_default = true,
+	};
+
+	for (size_t i = 0; i < FENCE_COUNT; i++)
+		f.seen_ms[i] = UNKNOWN_U64;
+	return f;
+}
+
+/* Each row changes evidence of the worker, of its daemon or of the look before, and says which facts
+ * change with it; all others must not. */
+static const struct {
+	const char *why;
+	bool orphan;
+	bool first_look;
+	struct change worker[6], daemon[3], before[3];
+	struct change want[6];
+} rows[] = {
+	{ .why = "nothing is odd" },
+	{ .why = "it went away while it was looked at",
+	  .worker = { E(vanished, true) },
+	  .want = { F(vanished, true) } },
+	{ .why = "a debugger", .worker = { E(tracer, 77) }, .want = { F(traced, true) } },
+	{ .why = "it dumps core", .worker = { E(dumping, TRI_YES) }, .want = { F(dumping, true) } },
+	{ .why = "an old kernel does not say whether it dumps",
+	  .worker = { E(dumping, TRI_UNKNOWN) } },
+	{ .why = "stopped", .worker = { E(stopped, true) }, .want = { F(stopped, true) } },
+	{ .why = "in D",
+	  .worker = { E(uninterruptible, true) },
+	  .want = { F(uninterruptible, true) } },
+
+	{ .why = "another real uid",
+	  .worker = { E(uids[0], 0) },
+	  .want = { F(foreign_uid, true) } },
+	{ .why = "another effective uid, on a first look",
+	  .first_look = true,
+	  .worker = { E(uids[1], 0), E(blocked_ms, BUILD_HOUR), E(others_blocked_ms, BUILD_HOUR) },
+	  .want = { F(foreign_uid, true), F(cpu_ppm, UINT32_MAX), F(blocked_ms, BUILD_HOUR) } },
+	{ .why = "another saved uid",
+	  .worker = { E(uids[2], 0) },
+	  .want = { F(foreign_uid, true) } },
+	{ .why = "another file system uid",
+	  .worker = { E(uids[3], 0) },
+	  .want = { F(foreign_uid, true) } },
+	{ .why = "its daemon runs as somebody else",
+	  .daemon = { E(uids[1], 0) },
+	  .want = { F(foreign_uid, true) } },
+	{ .why = "its daemon changed its effective uid",
+	  .daemon = { E(uids[0], 0) },
+	  .want = { F(foreign_uid, true) } },
+	{ .why = "an orphan with two uids",
+	  .orphan = true,
+	  .worker = { E(uids[0], 0) },
+	  .want = { F(foreign_uid, true) } },
+	{ .why = "an orphan with one", .orphan = true },
+	{ .why = "its uids could not be read: not foreign, but unreadable",
+	  .worker = { E(ids_known, false), E(uids[0], 0) },
+	  .want = { F(unreadable, true) } },
+	{ .why = "its daemon's could not",
+	  .daemon = { E(ids_known, false), E(uids[0], 0) },
+	  .want = { F(unreadable, true) } },
+
+	{ .why = "pid 1 of a pid namespace",
+	  .worker = { E(ns_pid, 1) },
+	  .want = { F(other_pidns, true) } },
+	{ .why = "it moved to another pid namespace",
+	  .worker = { E(pid_ns, 9) },
+	  .before = { B(pid_ns, 9) },
+	  .want = { F(other_pidns, true) } },
+	{ .why = "its pid namespace is not known",
+	  .worker = { E(pid_ns, 0) },
+	  .want = { F(unreadable, true) } },
+	{ .why = "its daemon's is not",
+	  .daemon = { E(pid_ns, 0) },
+	  .want = { F(unreadable, true) } },
+	{ .why = "an orphan in another pid namespace has nothing to differ from",
+	  .orphan = true,
+	  .worker = { E(pid_ns, 9) },
+	  .before = { B(pid_ns, 9) } },
+
+	{ .why = "it exec'ed", .worker = { E(flags, 0) }, .want = { F(changed, true) } },
+	{ .why = "it exec'ed, first look",
+	  .first_look = true,
+	  .worker = { E(flags, 0), E(blocked_ms, BUILD_HOUR), E(others_blocked_ms, BUILD_HOUR) },
+	  .want = { F(changed, true), F(cpu_ppm, UINT32_MAX), F(blocked_ms, BUILD_HOUR) } },
+	{ .why = "it runs something else than its daemon",
+	  .daemon = { E(exe.ino, 9) },
+	  .want = { F(changed, true) } },
+	{ .why = "the same inode on another device",
+	  .daemon = { E(exe.dev, 9) },
+	  .want = { F(changed, true) } },
+	{ .why = "another network namespace than its daemon's",
+	  .daemon = { E(net_ns, 9) },
+	  .want = { F(changed, true) } },
+	{ .why = "it ran something else before",
+	  .before = { B(exe.ino, 9) },
+	  .want = { F(changed, true) } },
+	{ .why = "it was somebody else before",
+	  .before = { B(uid, 0) },
+	  .want = { F(changed, true) } },
+	{ .why = "it was in another pid namespace",
+	  .before = { B(pid_ns, 9) },
+	  .want = { F(changed, true) } },
+	{ .why = "it was in another network namespace",
+	  .before = { B(net_ns, 9) },
+	  .want = { F(changed, true) } },
+	{ .why = "an orphan that ran something else before",
+	  .orphan = true,
+	  .before = { B(exe.ino, 9) },
+	  .want = { F(changed, true) } },
+	{ .why = "what is on disk says nothing of who it was",
+	  .worker = { E(blocked_ms, BUILD_HOUR), E(others_blocked_ms, BUILD_HOUR) },
+	  .before = { B(before_known, false), B(exe.ino, 9) },
+	  .want = { F(cpu_ppm, UINT32_MAX), F(blocked_ms, BUILD_HOUR) } },
+	{ .why = "an executable that could not be read is no other one",
+	  .worker = { E(exe.ino, 0), E(flags, 0) },
+	  .want = { F(unreadable, true) } },
+	{ .why = "nor is its daemon's",
+	  .daemon = { E(exe.ino, 0) },
+	  .want = { F(unreadable, true) } },
+
+	{ .why = "it was never looked at",
+	  .worker = { E(seen, false) },
+	  .want = { F(unreadable, true) } },
+	{ .why = "nor was its daemon",
+	  .daemon = { E(seen, false) },
+	  .want = { F(unreadable, true) } },
+	{ .why = "its network namespace is not known",
+	  .worker = { E(net_ns, 0) },
+	  .want = { F(unreadable, true) } },
+	{ .why = "nor its daemon's", .daemon = { E(net_ns, 0) }, .want = { F(unreadable, true) } },
+	{ .why = "its number in its own namespace is not known",
+	  .worker = { E(ns_pid, 0) },
+	  .want = { F(unreadable, true) } },
+	{ .why = "nor its daemon's", .daemon = { E(ns_pid, 0) }, .want = { F(unreadable, true) } },
+	{ .why = "an orphan that was not looked at",
+	  .orphan = true,
+	  .worker = { E(seen, false) },
+	  .want = { F(unreadable, true) } },
+	{ .why = "more descriptors than are looked at",
+	  .worker = { E(fds_known, TRI_NO) },
+	  .want = { F(unreadable, true) } },
+	{ .why = "its descriptors may not be listed",
+	  .worker = { E(fds_known, TRI_UNKNOWN) },
+	  .want = { F(unreadable, true) } },
+	{ .why = "its signals are not known",
+	  .worker = { E(signals_known, false) },
+	  .want = { F(unreadable, true), F(term_default, false) } },
+	{ .why = "whether its threads sleep is not known",
+	  .worker = { E(asleep, TRI_UNKNOWN) },
+	  .want = { F(unreadable, true), F(asleep, TRI_UNKNOWN) } },
+	{ .why = "asleep in nobody knows what",
+	  .worker = { E(main.known, false), E(main.wchan[0], 0) },
+	  .want = { F(unreadable, true), F(wait, WAIT_UNKNOWN), F(wait_forever, TRI_UNKNOWN) } },
+	{ .why = "the call may not be read, but the kernel's function may",
+	  .worker = { E(main.known, false) },
+	  .want = { F(wait_forever, TRI_UNKNOWN) } },
+	{ .why = "the call may be read, but the kernel's function may not",
+	  .worker = { E(main.wchan[0], 0) } },
+	{ .why = "who runs is in no wait, and nothing is missing",
+	  .worker = { E(asleep, TRI_NO), E(main.known, false), E(main.wchan[0], 0) },
+	  .want = { F(asleep, TRI_NO), F(wait, WAIT_UNKNOWN), F(wait_forever, TRI_UNKNOWN) } },
+
+	{ .why = "it catches SIGTERM",
+	  .worker = { E(sig_caught, SIGNAL_15) },
+	  .want = { F(term_default, false) } },
+	{ .why = "it ignores SIGTERM",
+	  .worker = { E(sig_ignored, SIGNAL_15) },
+	  .want = { F(term_default, false) } },
+	{ .why = "it blocks SIGTERM",
+	  .worker = { E(sig_blocked, SIGNAL_15) },
+	  .want = { F(term_default, false) } },
+	{ .why = "every other signal matters not",
+	  .worker = { E(sig_caught, ~(uint64_t)SIGNAL_15), E(sig_ignored, ~(uint64_t)SIGNAL_15),
+		      E(sig_blocked, ~(uint64_t)SIGNAL_15) } },
+
+	{ .why = "since when each fence was seen",
+	  .before = { B(fence_ms[FENCE_HOST_GONE], SCENE_NOW - 7000),
+		      B(fence_ms[FENCE_ASSUMED], SCENE_NOW) },
+	  .want = { F(seen_ms[FENCE_HOST_GONE], 7000), F(seen_ms[FENCE_ASSUMED], 0) } },
+};
+
+Test(correlate, guards)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct facts *got;
+		struct facts want = usual();
+		const char *differs;
+		struct scene s;
+
+		scene_make(&s);
+		if (rows[i].orphan)
+			scene_orphan(&s);
+		change_list(&s.worker->ev, rows[i].worker, ARRAY_SIZE(rows[i].worker));
+		change_list(&s.audit.daemons[0].ev, rows[i].daemon, ARRAY_SIZE(rows[i].daemon));
+		change_list(&s.before, rows[i].before, ARRAY_SIZE(rows[i].before));
+		change_list(&want, rows[i].want, ARRAY_SIZE(rows[i].want));
+		got = scene_facts(&s, rows[i].first_look);
+		differs = facts_differ(got, &want);
+		cr_expect_null(differs, "%s: %s is not as it should be", rows[i].why,
+			       differs ? differs : "");
+		scene_done(&s);
+	}
+}
+
+Test(correlate, rules_and_self)
+{
+	struct scene s;
+	struct correlate_input in;
+
+	scene_make(&s);
+	in =
+		(struct correlate_input){ &s.policy, &s.audit,     &s.tree,
+					  &s.before, SCENE_WORKER, true };
+	correlate_facts(&in, s.worker);
+	cr_expect(s.worker->facts.is_self, "reaper does not end itself");
+	cr_expect(s.worker->facts.is_protected);
+	in.self = SCENE_REAPER;
+	in.is_protected = false;
+	correlate_facts(&in, s.worker);
+	cr_expect_not(s.worker->facts.is_self);
+	cr_expect_not(s.worker->facts.is_protected);
+	scene_done(&s);
+}
+
+static const struct {
+	const char *why;
+	bool want;
+	pid_t pid;
+	uint32_t flags;
+	bool above;
+} ancestors[] = {
+	{ "a worker", false, SCENE_WORKER, PROC_FORKNOEXEC, false },
+	{ "pid 1", true, 1, 0, false },
+	{ "a worker lives below it", true, SCENE_WORKER, PROC_FORKNOEXEC, true },
+	{ "a kernel thread", true, SCENE_WORKER, PROC_KTHREAD, false },
+	{ "a host", true, SCENE_HOST, 0, false },
+	{ "a daemon", true, SCENE_DAEMON, 0, false },
+	{ "one that the census missed", false, 5000, 0, false },
+};
+
+Test(correlate, ancestors_hosts_and_daemons)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ancestors); i++) {
+		struct scene s;
+		struct proc *p;
+
+		scene_make(&s);
+		s.worker->id.pid = ancestors[i].pid;
+		p = snapshot_find(&s.audit.snapshot, ancestors[i].pid);
+		if (p) {
+			p->flags = ancestors[i].flags;
+			p->above = ancestors[i].above;
+		}
+		cr_expect_eq(scene_facts(&s, false)->is_ancestor, ancestors[i].want, "%s",
+			     ancestors[i].why);
+		scene_done(&s);
+	}
+}
+
+Test(correlate, the_socket_is_told_as_it_is)
+{
+	struct facts want = usual();
+	struct scene s;
+
+	scene_make(&s);
+	s.worker->socket = (struct task_socket){
+		.state = SOCKET_SIGNED_OFF,
+		.transport = TRANSPORT_UNIX,
+		.ino = 5000,
+		.fd = 4,
+		.fds = 1,
+		.host_held = TRI_NO,
+		.closing = true,
+		.recv_queue = 1,
+		.send_queue = 2,
+		.host_recv_queue = 3,
+		.silent_ms = 5000,
+		.hangup_ms = 6000,
+	};
+	s.worker->ev.main.nr = s.before.nr = SYS_recvfrom;
+	s.worker->ev.main.args[2] = 1024;
+	want.wait = WAIT_RECV;
+	want.socket = SOCKET_SIGNED_OFF;
+	want.transport = TRANSPORT_UNIX;
+	want.host_held = TRI_NO;
+	want.closing = true;
+	want.in_signoff_call = true;
+	want.recv_queue = 1;
+	want.send_queue = 2;
+	want.host_recv_queue = 3;
+	want.silent_ms = 5000;
+	want.hangup_ms = 6000;
+	want.blocked_ms = SCENE_STILL; /* nobody is left to send a byte: one same wait */
+	cr_expect_null(facts_differ(scene_facts(&s, false), &want), "%s",
+		       facts_differ(&s.worker->facts, &want));
+	scene_done(&s);
+}
