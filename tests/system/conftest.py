@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -28,9 +29,10 @@ def public_folder(name: str) -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def hosts() -> Iterator[pathlib.Path]:
-    """The mini host's sources, where every user may read them."""
+    """The mini host, compiled once, where every user may read it."""
     path = public_folder("hosts")
     shutil.copytree(HOSTS, path / "hosts", ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run(["javac", "-d", path / "hosts", path / "hosts" / "MiniHost.java"], check=True)
     yield path / "hosts"
     shutil.rmtree(path)
 

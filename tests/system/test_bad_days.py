@@ -7,7 +7,6 @@ Steps of the wall clock are left to the unit tests: this machine's clock is not 
 from __future__ import annotations
 
 import contextlib
-import pathlib
 import signal
 import subprocess
 import time
@@ -17,13 +16,13 @@ import pytest
 
 from harness import procs
 from harness.binary import Reaper
+from harness.markers import BOOT_ID
 from harness.minihost import Daemon, MiniHost, Worker
 from harness.privilege import lost_signals, needs_mounts, needs_root, needs_strace
 
 DUE_S = 1.2
 STORM_S = 4
 DAY_S = 86400
-BOOT_ID = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 @pytest.fixture

@@ -13,11 +13,12 @@ import pytest
 
 from harness import procs
 from harness.binary import Reaper
+from harness.markers import BOOT_ID, PID_NS, host_record, record
 from harness.minihost import MiniHost, Worker
 from harness.privilege import STRANGER_UID, needs_root
 
 SETTLED_S = 2.5  # how long the workers of this file have been idle
-PAST_MS = 2000  # how long ago the records were written, as they say
+PAST_S = 2  # how long ago the records were written, as they say
 DUE_S = 1.2
 READ_S = 20  # whatever lies in marker_dir, a sweep is over by then
 MILLION = 1_000_000
@@ -40,15 +41,12 @@ def worker(idle: list[Worker]) -> Worker:
     return idle.pop()
 
 
-def stamp(record: str) -> str:
-    return f"reaper/1 {time.time_ns() // 1_000_000 - PAST_MS} {record}\n"
+def stamp(text: str) -> str:
+    return record(text, PAST_S)
 
 
 def header(host: MiniHost) -> str:
-    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    pidns = os.readlink("/proc/self/ns/pid")[len("pid:["):-1]
-    return stamp(f"host host={host.pid}:{host.start} boot={boot} pidns={pidns} class=pyspark "
-                 "pool=unknown tasks=some")
+    return stamp(host_record(host, "pool=unknown tasks=some"))
 
 
 def retiring(worker: Worker) -> str:
@@ -142,8 +140,8 @@ def without_header(log: pathlib.Path, text: str) -> None:
 
 
 def binary_noise(log: pathlib.Path, text: str) -> None:
-    head, record = text.encode().split(b"\n", 1)
-    log.write_bytes(head + b"\n" + os.urandom(100_000).replace(b"\n", b"x") + record)
+    head, rest = text.encode().split(b"\n", 1)
+    log.write_bytes(head + b"\n" + os.urandom(100_000).replace(b"\n", b"x") + rest)
 
 
 def control_characters(log: pathlib.Path, text: str) -> None:
@@ -163,12 +161,11 @@ def long_record(log: pathlib.Path, text: str) -> None:
 
 
 def another_boot(log: pathlib.Path, text: str) -> None:
-    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    log.write_text(text.replace(boot, "00000000-0000-4000-8000-000000000000"))
+    log.write_text(text.replace(BOOT_ID, "00000000-0000-4000-8000-000000000000"))
 
 
 def another_namespace(log: pathlib.Path, text: str) -> None:
-    log.write_text(text.replace("pidns=4", "pidns=3"))
+    log.write_text(text.replace(f"pidns={PID_NS}", f"pidns={int(PID_NS) - 1}"))
 
 
 def another_host(log: pathlib.Path, text: str) -> None:
@@ -254,8 +251,8 @@ def test_missing_marker_dir(reaper: Reaper, host: MiniHost) -> None:
 def test_a_bad_line_does_not_end_the_log(reaper: Reaper, worker: Worker) -> None:
     """It is counted, shown with file and line, and skipped."""
     log = reaper.marker_dir / "a.log"
-    head, record = retiring(worker).split("\n", 1)
-    log.write_text(f"{head}\nnonsense \033[31m\n{record}")
+    head, rest = retiring(worker).split("\n", 1)
+    log.write_text(f"{head}\nnonsense \033[31m\n{rest}")
     shown = reaper.run("-v", "audit", host=worker.host)
     assert "a.log:2" in shown.out + shown.err and "\033" not in shown.out + shown.err
     doctor = reaper.run("doctor", host=worker.host)

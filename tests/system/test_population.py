@@ -10,8 +10,8 @@ import time
 import pytest
 
 from harness import procs
-from harness.binary import Reaper, Result
-from harness.minihost import Daemon, MiniHost, StartHost, Worker
+from harness.binary import Reaper
+from harness.minihost import Daemon, MiniHost, Worker
 from harness.privilege import STRANGER_UID, needs_root
 
 KEEP_IDLE = ("keep", "idle")
@@ -19,21 +19,11 @@ KEEP_SERVING = ("keep", "serving")
 MIN_AGE_S = 1.1
 # A fence without a date counts from the first look; a slow machine needs a second for both looks.
 UNDATED = {"policy.timeout": "3s"}
-BEATS_APART_S = 10.2  # two beats count as two only when they lie this far apart
 
 
 @pytest.fixture(scope="module")
 def daemon(module_host: MiniHost) -> Daemon:
     return module_host.daemon()
-
-
-def judge(reaper: Reaper, daemon: Daemon, **more: object) -> Result:
-    """Audit at a moment when a leak that is younger than the workers in question is due."""
-    control, = daemon.leak()
-    result = reaper.audit_until_due(daemon.host, control, **more)
-    assert result.verdict(control) == ("reap", "peer-closed")
-    control.pinned.kill()
-    return result
 
 
 def grown(worker: Worker) -> None:
@@ -58,7 +48,7 @@ def test_pooled(reaper: Reaper, daemon: Daemon) -> None:
     """An idle pooled worker is what must never be taken for a leak."""
     worker = daemon.open()
     assert worker.serves()
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     assert result.verdict(worker) == KEEP_IDLE
     entry = result.worker(worker)
     assert entry["blocked_in"] == "read" and entry["socket"] == "established"
@@ -70,14 +60,14 @@ def test_pooled(reaper: Reaper, daemon: Daemon) -> None:
 def test_fresh(reaper: Reaper, daemon: Daemon) -> None:
     """A worker that was checked out but has not got a byte yet looks pooled."""
     worker = daemon.open()
-    assert judge(reaper, daemon).verdict(worker) == KEEP_IDLE
+    assert reaper.judge(daemon).verdict(worker) == KEEP_IDLE
 
 
 def test_pyjava(reaper: Reaper, module_host: MiniHost) -> None:
     """The other shipped class: same shapes, another name."""
     daemon = module_host.daemon("pyjava.daemon")
     worker = daemon.open()
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     assert result.verdict(worker) == KEEP_IDLE
     assert result.worker(worker)["class"] == "pyjava"
 
@@ -86,7 +76,7 @@ def test_busy(reaper: Reaper, daemon: Daemon) -> None:
     """A worker that computes serves."""
     worker = daemon.open()
     worker.task("cpu")
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     worker.pinned.kill()
     assert result.verdict(worker) == KEEP_SERVING
 
@@ -100,7 +90,7 @@ def test_blocked_in_a_task(reaper: Reaper, daemon: Daemon, wait: str, blocked_in
     """Whatever a task waits for, waiting long is no proof of anything."""
     worker = daemon.open()
     worker.task(wait)
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     assert result.verdict(worker) == KEEP_IDLE
     assert result.worker(worker)["blocked_in"] == blocked_in
 
@@ -109,7 +99,7 @@ def test_slow_reader(reaper: Reaper, daemon: Daemon) -> None:
     """Rows sent, the host reads slowly: the worker is blocked in write and will go on."""
     worker = daemon.open()
     worker.task("bigwrite 30000000")
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     assert result.verdict(worker) == KEEP_IDLE
     entry = result.worker(worker)
     assert entry["blocked_in"] == "write" and entry["send_queue"] > 0
@@ -121,7 +111,7 @@ def test_silent_is_reported_and_no_more(reaper: Reaper, daemon: Daemon) -> None:
     """Without a fence silence is reported, with the proof that is missing."""
     worker = daemon.open()
     worker.task("sleep")
-    result = judge(reaper, daemon, settings={"policy.silent_after": "1s"})
+    result = reaper.judge(daemon, settings={"policy.silent_after": "1s"})
     assert result.verdict(worker) == ("suspect", "silent")
     entry = result.worker(worker)
     assert entry["missing"] and entry["why"]
@@ -132,7 +122,7 @@ def test_half_close(reaper: Reaper, daemon: Daemon) -> None:
     worker = daemon.open()
     worker.task("poll")
     worker.half_close()
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     assert result.verdict(worker)[0] == "keep"
     assert result.worker(worker)["socket"] == "half-closed"
 
@@ -202,7 +192,7 @@ def test_signed_off_with_bytes_queued(reaper: Reaper, daemon: Daemon) -> None:
     """What the host has not read yet may be followed by a write to the worker, and be lost."""
     worker = daemon.open()
     worker.task("signoff 300000")
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     assert result.verdict(worker) == ("keep", "unread-bytes")
     worker.read(300_000)
     result = reaper.audit_until_due(daemon.host, worker)
@@ -247,7 +237,7 @@ def test_daemon_killed_pooled_worker(reaper: Reaper, host: MiniHost) -> None:
     worker = daemon.open()
     other = host.daemon()
     daemon.pinned.kill()
-    result = judge(reaper, other)
+    result = reaper.judge(other)
     assert result.verdict(worker) == KEEP_IDLE
     reaper.sweep(host).expect(0)
     assert worker.serves()
@@ -325,7 +315,7 @@ def test_lost_helper(reaper: Reaper, host: MiniHost) -> None:
     worker.task("helper then exit")
     worker.close()
     helper, = worker.helpers
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     assert result.verdict(helper) == ("suspect", "lost-helper")
     assert result.worker(helper)["role"] == "lost-helper"
     reaper.sweep(host).expect(0)
@@ -374,7 +364,7 @@ def test_guard_objects(reaper: Reaper, daemon: Daemon, steps: str, reason: str) 
     worker = daemon.open()
     worker.task(steps)
     worker.close()
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     worker.pinned.kill()
     assert result.verdict(worker) == ("keep", reason)
     assert result.worker(worker)["fence"] == "peer-closed"
@@ -401,7 +391,7 @@ def test_closed_socket(reaper: Reaper, daemon: Daemon) -> None:
     """No task socket, no proof."""
     worker = daemon.open()
     worker.task("close-socket")
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     assert result.verdict(worker)[0] == "keep"
     assert result.worker(worker)["socket"] == "none"
 
@@ -412,7 +402,7 @@ def test_other_network_namespace(reaper: Reaper, daemon: Daemon) -> None:
     worker = daemon.open()
     worker.task("unshare-net then poll")
     worker.close()
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     assert result.verdict(worker)[0] == "keep"
     assert result.worker(worker)["socket"] == "unknown"
 
@@ -422,7 +412,7 @@ def test_exec(reaper: Reaper, daemon: Daemon) -> None:
     worker = daemon.open()
     worker.task("exec")
     worker.close()
-    result = judge(reaper, daemon)
+    result = reaper.judge(daemon)
     assert worker.pid not in {w["pid"] for w in result.doc["workers"] if w["verdict"] == "reap"}
 
 
@@ -434,160 +424,3 @@ def test_protected(reaper: Reaper, daemon: Daemon, rule: str) -> None:
     time.sleep(1.2)
     reaper.write_config(f"[protect]\n{rule}\n")
     assert reaper.audit(daemon.host).verdict(worker) == ("keep", "protected")
-
-
-# ---- markers -------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def marked_host(reaper: Reaper, start_host: StartHost) -> MiniHost:
-    """A JVM that writes a marker log."""
-    return start_host(marker_log=reaper.marker_dir / "host.log")
-
-
-def beat(host: MiniHost, *records: str, number: int) -> None:
-    """The host's word on its whole pool, ended by a beat that counts the records before it."""
-    for record in records:
-        host.marker(record)
-    host.marker(f"beat n={number}")
-
-
-def test_open_task(reaper: Reaper, marked_host: MiniHost) -> None:
-    """A bound task that has not ended: the worker serves."""
-    marked_host.host_record("pool=none tasks=some")
-    daemon = marked_host.daemon()
-    worker = daemon.open()
-    marked_host.marker(f"begin task=1 job=7 worker={worker.identity}")
-    worker.task("sleep")
-    result = judge(reaper, daemon)
-    assert result.verdict(worker) == KEEP_SERVING
-    entry = result.worker(worker)
-    assert entry["tasks"] == ["1"] and entry["job"] == "7" and entry["marker"] == "open"
-
-
-def test_open_task_does_not_outweigh_the_kernel(reaper: Reaper, marked_host: MiniHost) -> None:
-    """A log that lost its end record cannot hide a hang-up."""
-    marked_host.host_record("pool=none tasks=some")
-    worker = marked_host.daemon().open()
-    marked_host.marker(f"begin task=1 worker={worker.identity}")
-    worker.task("poll")
-    worker.close()
-    result = reaper.audit_until_due(marked_host, worker)
-    assert result.verdict(worker) == ("reap", "peer-closed")
-
-
-def test_retired_by_its_host(reaper: Reaper, marked_host: MiniHost) -> None:
-    """The host gave it up: the one proof for a worker that looks pooled."""
-    marked_host.host_record("pool=unknown tasks=some")
-    daemon = marked_host.daemon()
-    worker, other = daemon.open(), daemon.open()
-    marked_host.marker(f"retired worker={worker.identity}")
-    result = reaper.audit_until_due(marked_host, worker)
-    assert result.verdict(worker) == ("reap", "retired")
-    assert result.worker(worker)["marker"] == "retired"
-    assert result.verdict(other) == KEEP_IDLE
-    assert reaper.sweep(marked_host).expect(0).acted_on == {worker.pid}
-    assert other.serves()
-
-
-def test_retired_but_bytes_wait(reaper: Reaper, marked_host: MiniHost) -> None:
-    """Bytes for the worker, while the host holds its end, object to every fence."""
-    marked_host.host_record("pool=unknown tasks=some")
-    daemon = marked_host.daemon()
-    worker = daemon.open()
-    worker.task("poll")
-    worker.write(100)
-    marked_host.marker(f"retired worker={worker.identity}")
-    result = judge(reaper, daemon)
-    assert result.verdict(worker) == ("keep", "unread-bytes")
-    assert result.worker(worker)["recv_queue"] == 100
-
-
-def test_retired_but_open(reaper: Reaper, marked_host: MiniHost) -> None:
-    """An open task contradicts its host's own word."""
-    marked_host.host_record("pool=unknown tasks=some")
-    daemon = marked_host.daemon()
-    worker = daemon.open()
-    marked_host.marker(f"begin task=1 worker={worker.identity}")
-    marked_host.marker(f"retired worker={worker.identity}")
-    assert judge(reaper, daemon).verdict(worker) == ("keep", "open-task")
-
-
-def test_task_ended_and_no_pool(reaper: Reaper, marked_host: MiniHost) -> None:
-    """A host that never reuses workers, and whose task ended: declared."""
-    marked_host.host_record("pool=none tasks=some")
-    daemon = marked_host.daemon()
-    worker, unbound = daemon.open(), daemon.open()
-    marked_host.marker(f"begin task=1 worker={worker.identity}")
-    worker.task("sleep")
-    marked_host.marker("end task=1 outcome=ok")
-    result = reaper.audit_until_due(marked_host, worker)
-    assert result.verdict(worker) == ("reap", "task-ended")
-    assert result.verdict(unbound) == KEEP_IDLE
-
-
-def test_task_ended_by_port(reaper: Reaper, marked_host: MiniHost) -> None:
-    """A host that knows no pid binds by the two ports of the task socket."""
-    marked_host.host_record("pool=none tasks=some")
-    daemon = marked_host.daemon()
-    worker = daemon.open()
-    marked_host.marker(f"begin task=1 job=2 lport={worker.lport} dport={daemon.port}")
-    worker.task("sleep")
-    marked_host.marker("end job=2 outcome=failed")
-    assert reaper.audit_until_due(marked_host, worker).verdict(worker) == ("reap", "task-ended")
-
-
-def test_task_ended_is_not_enough(reaper: Reaper, marked_host: MiniHost) -> None:
-    """A completion marker alone never kills: the worker may be pooled."""
-    marked_host.host_record("pool=unknown tasks=some")
-    daemon = marked_host.daemon()
-    worker = daemon.open()
-    marked_host.marker(f"begin task=1 worker={worker.identity}")
-    worker.task("sleep")
-    marked_host.marker("end task=1 outcome=ok")
-    assert judge(reaper, daemon).verdict(worker) == KEEP_IDLE
-
-
-def test_python_side_done_proves_nothing(reaper: Reaper, marked_host: MiniHost) -> None:
-    """Python sent its last byte; the host may still be reading."""
-    marked_host.host_record("pool=none tasks=some")
-    daemon = marked_host.daemon()
-    worker = daemon.open()
-    marked_host.marker(f"begin task=1 worker={worker.identity}")
-    marked_host.marker(f"done worker={worker.identity} code=0")
-    assert judge(reaper, daemon).verdict(worker) == KEEP_SERVING
-
-
-def test_reported_pool(reaper: Reaper, marked_host: MiniHost) -> None:
-    """Two beats that list neither pool nor lease prove that an ended worker is given up."""
-    marked_host.host_record("pool=reported tasks=some")
-    daemon = marked_host.daemon()
-    leaked, pooled, leased = daemon.open(), daemon.open(), daemon.open()
-    for task, worker in enumerate((leaked, pooled, leased), 1):
-        marked_host.marker(f"begin task={task} worker={worker.identity}")
-        marked_host.marker(f"end task={task} outcome=ok")
-    beat(marked_host, number=6)
-    pool = (f"pooled worker={pooled.identity}", f"leased worker={leased.identity} task=9")
-    beat(marked_host, *pool, number=2)
-    first = reaper.audit(marked_host)
-    assert first.verdict(leaked) == KEEP_IDLE
-    assert first.verdict(pooled) == ("keep", "pooled")
-    assert first.verdict(leased) == ("keep", "leased")
-    time.sleep(BEATS_APART_S)
-    beat(marked_host, *pool, number=2)
-    result = reaper.audit_until_due(marked_host, leaked)
-    assert result.verdict(leaked) == ("reap", "task-ended")
-    assert result.verdict(pooled) == ("keep", "pooled")
-    assert result.verdict(leased) == ("keep", "leased")
-
-
-def test_retired_by_the_operator(reaper: Reaper, host: MiniHost) -> None:
-    """The operator's word is final for that very process, and for no other."""
-    daemon = host.daemon()
-    worker, other = daemon.open(), daemon.open()
-    reaper.run("retire", str(worker.pid), host=host).expect(0)
-    result = reaper.audit_until_due(host, worker)
-    assert result.verdict(worker) == ("reap", "retired")
-    assert result.verdict(other) == KEEP_IDLE
-    reaper.sweep(host).expect(0)
-    assert worker.pinned.has_ended() and other.serves()

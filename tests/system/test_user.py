@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import pathlib
 import shutil
 import time
 
 import pytest
 
 from harness.binary import Reaper
+from harness.markers import host_record, operator_record, record
 from harness.minihost import MiniHost, StartHost
 from harness.privilege import PRIVATE_UID, STRANGER_UID, needs_root
 
@@ -36,7 +36,7 @@ def test_own_tree(user_reaper: Reaper, user_host: MiniHost) -> None:
 def test_own_markers(user_reaper: Reaper, start_host: StartHost) -> None:
     """A user's own logs, and that user's word, count for that user's workers."""
     host = start_host(uid=PRIVATE_UID, marker_log=user_reaper.marker_dir / "host.log")
-    host.host_record("pool=unknown tasks=some")
+    host.marker(host_record(host, "pool=unknown tasks=some"))
     daemon = host.daemon()
     by_host, by_operator, other = daemon.open(), daemon.open(), daemon.open()
     host.marker(f"retired worker={by_host.identity}")
@@ -93,6 +93,13 @@ def test_foreign_worker(user_reaper: Reaper, host: MiniHost) -> None:
     assert refused.err
 
 
+def test_doctor_names_the_privilege(user_reaper: Reaper, host: MiniHost) -> None:
+    """What is missing for others' trees is said by name."""
+    host.daemon().open()
+    doctor = user_reaper.run("doctor").expect(1)
+    assert "CAP_SYS_PTRACE" in doctor.out and "CAP_KILL" in doctor.out
+
+
 def test_foreign_operator_is_not_believed(reaper: Reaper, user_reaper: Reaper,
                                           start_host: StartHost) -> None:
     """A user cannot have another's worker ended by writing what root's reaper reads."""
@@ -101,12 +108,9 @@ def test_foreign_operator_is_not_believed(reaper: Reaper, user_reaper: Reaper,
     reaper.marker_dir.chmod(0o1777)
     folder = reaper.marker_dir / f"operator-{PRIVATE_UID}"
     folder.mkdir(mode=0o755)
-    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     log = folder / "retire.log"
-    now = time.time_ns() // 1_000_000
-    pidns = pathlib.Path("/proc/self/ns/pid").readlink().name[len("pid:["):-1]
-    log.write_text(f"reaper/1 {now} operator uid={PRIVATE_UID} boot={boot} pidns={pidns}\n"
-                   f"reaper/1 {now} retired worker={worker.identity}\n")
+    log.write_text(record(operator_record(PRIVATE_UID))
+                   + record(f"retired worker={worker.identity}"))
     for path in (folder, log):
         shutil.chown(path, PRIVATE_UID, PRIVATE_UID)
     for _ in range(2):

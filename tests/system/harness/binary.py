@@ -18,7 +18,7 @@ from typing import Any
 import jsonschema
 
 from harness import procs
-from harness.minihost import MiniHost
+from harness.minihost import Daemon, MiniHost
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCHEMA_FILE = ROOT / "docs" / "reaper.schema.json"
@@ -204,6 +204,14 @@ class Reaper:
         except AssertionError as error:
             raise AssertionError(f"{error}: {last[0]}") from None
         return last[0]
+
+    def judge(self, daemon: Daemon, **more: Any) -> Result:
+        """Audit when a leak that is younger than the daemon's other workers is due."""
+        control, = daemon.leak()
+        result = self.audit_until_due(daemon.host, control, **more)
+        assert result.verdict(control) == ("reap", "peer-closed"), result
+        control.pinned.kill()
+        return result
 
     def audit_records(self) -> list[dict[str, Any]]:
         """The audit log, line by line; every line must parse by itself."""
