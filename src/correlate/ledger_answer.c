@@ -266,8 +266,8 @@ static void answer(struct ledger_case *c)
 	c->after_ms = c->question->born_ms;
 	for (size_t i = 0; i < c->count; i++) {
 		learn(c, c->scope[i]);
-		lost = lost || c->scope[i]->lost;
-		f->host_log = f->host_log || (i < c->hosts && c->scope[i]->logs);
+		lost |= c->scope[i]->lost;
+		f->host_log |= i < c->hosts && c->scope[i]->logs;
 		c->after_ms = MAX(c->after_ms, c->scope[i]->floor_ms);
 	}
 	add_tasks(c);

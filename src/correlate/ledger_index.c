@@ -56,7 +56,8 @@ uint32_t ledger_index_hash(const void *bytes, size_t len)
 
 uint32_t ledger_index_hash_pair(uint64_t a, uint64_t b)
 {
-	return stir((a + UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0x94d049bb133111eb) ^ b);
+	return stir((a + UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0x94d049bb133111eb) ^
+		    b * UINT64_C(0xff51afd7ed558ccd));
 }
 
 /* Puts an item into the first free slot behind its own; tells how far behind that was. */

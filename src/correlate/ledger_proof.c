@@ -44,11 +44,11 @@ static struct promises collect(const struct ledger_case *c)
 			p.pool = POOL_UNKNOWN;
 		else
 			p.pool = log->pool;
-		p.tasks_all = p.tasks_all && log->tasks_all;
+		p.tasks_all &= log->tasks_all;
 		p.pool_timeout_ms = longer(p.pool_timeout_ms, log->pool_timeout_ms);
 		p.start_ms = MAX(p.start_ms, log->start_ms);
-		p.beats_hold = p.beats_hold && log->epoch == log->scope->epoch;
-		p.lossy = p.lossy || log->lossy;
+		p.beats_hold &= log->epoch == log->scope->epoch;
+		p.lossy |= log->lossy;
 	}
 	return p;
 }

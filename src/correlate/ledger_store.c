@@ -70,14 +70,19 @@ uint32_t ledger_store_find_worker(const struct ledger_store *s, struct ident id)
 	return worker;
 }
 
+static bool is_binding(const struct ledger_binding *b, uint32_t entry, uint32_t worker)
+{
+	return ((uint64_t)b->entry << 32 | b->worker) == ((uint64_t)entry << 32 | worker);
+}
+
 static uint32_t find_binding(const struct ledger_store *s, uint32_t entry, uint32_t worker)
 {
 	uint32_t hash = ledger_index_hash_pair(entry, worker), at = 0, binding;
 
 	do
 		binding = ledger_index_next(&s->by_pair, hash, &at);
-	while (binding != LEDGER_NONE && (ledger_store_binding(s, binding)->entry != entry ||
-					  ledger_store_binding(s, binding)->worker != worker));
+	while (binding != LEDGER_NONE &&
+	       !is_binding(ledger_store_binding(s, binding), entry, worker));
 	return binding;
 }
 

@@ -63,7 +63,7 @@ static void thin_out(struct ledger_beats *b)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < b->count; i++)
-		if (i >= b->count / 2 || i % 2)
+		if (i >= b->count / 2 || i % 2 == 0)
 			b->beat[kept++] = b->beat[i];
 	b->count = kept;
 }

@@ -40,12 +40,11 @@ void ledger_case_where(struct ledger_case *c)
 }
 
 /* A worker that was given up and then pooled, leased or begun upon again was not given up. */
-static bool is_retired(const struct ledger_case *c, const struct ledger_scope *s,
-		       const struct ledger_said *said)
+static bool is_retired(const struct ledger_case *c, const struct ledger_said *said)
 {
 	const struct ledger_log *log = ledger_state_log(c->ledger, said->log);
 
-	return log && log->scope == s && strcmp(log->class_name, c->question->class_name) == 0 &&
+	return log && strcmp(log->class_name, c->question->class_name) == 0 &&
 	       c->word_ms < said->ms && c->bound_ms <= said->ms;
 }
 
@@ -61,11 +60,11 @@ void ledger_case_retired(struct ledger_case *c)
 		if (worker == LEDGER_NONE)
 			continue;
 		said = &ledger_store_worker(&s->store, worker)->retired;
-		if (!is_retired(c, s, said))
+		if (!is_retired(c, said))
 			continue;
 		f->retired_ms = f->retired ? MIN(f->retired_ms, said->ms) : said->ms;
 		f->retired = true;
-		c->stale = c->stale || said->epoch != s->epoch;
+		c->stale |= said->epoch != s->epoch;
 	}
 }
 
@@ -89,7 +88,7 @@ void ledger_case_operators(struct ledger_case *c)
 			continue;
 		f->operator_ms = f->retired_by_operator ? MIN(f->operator_ms, said->ms) : said->ms;
 		f->retired_by_operator = true;
-		c->stale = c->stale || said->epoch != s->epoch;
+		c->stale |= said->epoch != s->epoch;
 	}
 }
 

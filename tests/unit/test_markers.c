@@ -26,6 +26,8 @@
 enum {
 	TAKEN_MAX = 64,
 	OTHER_UID = 64321,
+	HANG_S =
+		60, /* what takes so long hangs; criterion 2.4 leaks where it looks after the time itself */
 };
 
 /* What the sink was given. */
@@ -50,6 +52,7 @@ static void make_top(void)
 {
 	const char *tmp = getenv("TMPDIR");
 
+	alarm(HANG_S);
 	(void)snprintf(top, sizeof(top), "%s/reaper-markers-XXXXXX", tmp ? tmp : "/tmp");
 	cr_assert_not_null(mkdtemp(top));
 	cr_assert_eq(chmod(top, 0755), 0);
@@ -71,7 +74,7 @@ static void remove_top(void)
 	(void)nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-TestSuite(markers, .init = make_top, .fini = remove_top, .timeout = 60);
+TestSuite(markers, .init = make_top, .fini = remove_top);
 
 static const char *in_top(const char *name)
 {
