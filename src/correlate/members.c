@@ -144,26 +144,27 @@ static int find_subject(const struct audit *a, size_t count, pid_t pid)
 	return -1;
 }
 
+/* What a daemon started by another way than a worker is the daemon's own affair. */
 static int worker_above(const struct audit *a, size_t workers, const struct proc *p)
 {
 	for (int depth = 0; p && depth < MEMBERS_DEPTH_MAX; depth++) {
 		int at = find_subject(a, workers, p->ppid);
 
-		if (at >= 0)
+		if (at >= 0 || find_daemon(a, p->ppid) >= 0)
 			return at;
 		p = snapshot_find(&a->snapshot, p->ppid);
 	}
 	return -1;
 }
 
-/* A group whose leader is, or was, a daemon: alive, or known by another orphan of it. */
+/* A group whose leader is, or was, a daemon: alive, and not above it; or known by another orphan. */
 static int lost_from(const struct audit *a, size_t workers, const struct proc *p, bool *ret_dead)
 {
 	int daemon = find_daemon(a, p->pgrp);
 
 	*ret_dead = daemon < 0;
 	if (daemon >= 0)
-		return daemon;
+		return tree_is_ancestor(&a->snapshot, p->pgrp, p->id.pid) ? -1 : daemon;
 	if (!tree_leader_gone(a, p))
 		return -1;
 	for (size_t i = 0; i < workers; i++)
@@ -200,7 +201,6 @@ static int add_if_below(struct audit *a, const struct proc *p, size_t workers, s
 	return 0;
 }
 
-/* A direct child of a daemon that exec'ed is the daemon's own affair. */
 static int find_below(struct audit *a, size_t *room)
 {
 	size_t workers = a->subject_count;
@@ -209,7 +209,7 @@ static int find_below(struct audit *a, size_t *room)
 		const struct proc *p = &a->snapshot.procs[i];
 
 		if (tree_is_nothing(p) || find_daemon(a, p->id.pid) >= 0 ||
-		    find_daemon(a, p->ppid) >= 0 || find_subject(a, workers, p->id.pid) >= 0)
+		    find_subject(a, workers, p->id.pid) >= 0)
 			continue;
 		if (add_if_below(a, p, workers, room) < 0)
 			return -ENOMEM;

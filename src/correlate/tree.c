@@ -251,18 +251,19 @@ static bool keeps_subject(const struct audit *a, const struct cut *c, const stru
 	return c->keep_hostless || is_kept(c, s->host_id);
 }
 
-/* Where a host or daemon stands once those that go are gone; -1 if it goes itself. */
+/* Where the host of one that stays stands once those that go are gone. */
 static int host_place(const struct audit *a, const struct cut *c, int host)
 {
 	int place = 0;
 
-	if (host < 0 || !is_kept(c, a->hosts[host].id))
+	if (host < 0)
 		return -1;
 	for (int i = 0; i < host; i++)
 		place += is_kept(c, a->hosts[i].id);
 	return place;
 }
 
+/* Likewise its daemon; -1 if that goes. */
 static int daemon_place(const struct audit *a, const struct cut *c, int daemon)
 {
 	int place = 0;

@@ -26,8 +26,7 @@ struct tree_input {
 
 /**
  * Tells whether a process' argv must be read before tree_build(): those that may be a daemon (they
- * exec'ed, and lead their group, or live below a possible host, or have a child that never exec'ed),
- * and those that may have lost theirs.
+ * exec'ed, and lead their group or live below a possible host), and those that may have lost theirs.
  *
  * @return true if it must be read.
  */
