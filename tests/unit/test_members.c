@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "correlate/members.h"
+
+#include <errno.h>
+
+#include "census.h"
+#include "grow_fail.h"
+
+/* Whose child somebody was seen to be. */
+#define SEEN(pid)                                                             \
+	{                                                                     \
+		{ pid, CENSUS_START + (pid) }, { 4790, CENSUS_START + 4790 }, \
+			{ 4711, CENSUS_START + 4711 }, 0                      \
+	}
+
+static const struct row {
+	const char *why;
+	const char *want;
+	struct tree_memory memory[CENSUS_MEMORY_MAX];
+	struct person people[CENSUS_MAX];
+} rows[] = {
+	{ "nobody", "", {}, { { 0 } } },
+	{ "a daemon and its workers, in order",
+	  "H4711 D4790/4711/pyspark:2 W4801/4790@4711 W4802/4790@4711",
+	  {},
+	  { INIT, WORKER(4802), JVM, DAEMON, WORKER(4801) } },
+	{ "a worker that is a zombie is none",
+	  "H4711 D4790/4711/pyspark:0",
+	  {},
+	  { INIT, JVM, DAEMON, { 4801, 4790, 4790, ZOMBIE, "python3", NULL } } },
+	{ "nor one that is dead",
+	  "H4711 D4790/4711/pyspark:0",
+	  {},
+	  { INIT, JVM, DAEMON, { 4801, 4790, 4790, DEAD, "python3", NULL } } },
+	{ "a zombie leader whose threads live is a living worker",
+	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711",
+	  {},
+	  { INIT, JVM, DAEMON, { 4801, 4790, 4790, ZOMBIE_LEADER, "python3", NULL } } },
+	{ "a daemon's child that exec'ed is its own affair, with all below",
+	  "H4711 D4790/4711/pyspark:0",
+	  {},
+	  { INIT,
+	    JVM,
+	    DAEMON,
+	    { 4801, 4790, 4790, EXECED, "sh", NULL },
+	    { 4802, 4801, 4790, EXECED, "sleep", NULL } } },
+	{ "this reaper saw it as a worker before it exec'ed",
+	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711",
+	  { SEEN(4801) },
+	  { INIT, JVM, DAEMON, { 4801, 4790, 4790, EXECED, "sleep", NULL } } },
+	{ "two daemons of one host, two daemons of two hosts: by daemon, then by number",
+	  "H4711 H4712 D4790/4711/pyspark:1 D4791/4711/pyspark:1 D4792/4712/pyjava:1 "
+	  "W4803/4790@4711 W4801/4791@4711 W4802/4792@4712",
+	  {},
+	  { INIT,
+	    JVM,
+	    { 4712, 1, 4712, EXECED, "java", NULL },
+	    DAEMON,
+	    { 4791, 4711, 4791, EXECED, "python3", DAEMON_ARGV " pyspark.worker" },
+	    { 4792, 4712, 4792, EXECED, "python3", "python -m pyjava.daemon" },
+	    WORKER(4803),
+	    { 4801, 4791, 4791, FORKED, "python3", NULL },
+	    { 4802, 4792, 4792, FORKED, "python3", NULL } } },
+
+	{ "what multiprocessing forks looks like its worker, and is its helper",
+	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711 h4802/4801@4711",
+	  {},
+	  { INIT, JVM, DAEMON, WORKER(4801), { 4802, 4801, 4790, FORKED, "python3", NULL } } },
+	{ "helpers stand behind their worker, in whatever depth and order of numbers",
+	  "H4711 D4790/4711/pyspark:2 W4801/4790@4711 h4700/4801@4711 h4803/4801@4711 "
+	  "h4804/4801@4711 W4802/4790@4711 h4701/4802@4711",
+	  {},
+	  { INIT,
+	    JVM,
+	    DAEMON,
+	    WORKER(4801),
+	    WORKER(4802),
+	    { 4700, 4801, 4790, FORKED, "python3", NULL },
+	    { 4701, 4802, 4790, EXECED, "sh", NULL },
+	    { 4803, 4700, 4790, EXECED, "sh", NULL },
+	    { 4804, 4803, 1, EXECED, "sleep", NULL } } },
+	{ "a helper in a session of its own",
+	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711 h4802/4801@4711",
+	  {},
+	  { INIT, JVM, DAEMON, WORKER(4801), { 4802, 4801, 4802, EXECED, "sleep", NULL } } },
+	{ "a helper that is a zombie is none",
+	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711",
+	  {},
+	  { INIT, JVM, DAEMON, WORKER(4801), { 4802, 4801, 4790, ZOMBIE, "python3", NULL } } },
+	{ "a Spark below a worker: its workers are its own, its JVM is a helper",
+	  "H4711 H4900 D4790/4711/pyspark:1 D4901/4900/pyspark:1 W4801/4790@4711 h4900/4801@4711 "
+	  "W4902/4901@4900",
+	  {},
+	  { INIT,
+	    JVM,
+	    DAEMON,
+	    WORKER(4801),
+	    { 4900, 4801, 4790, EXECED, "java", NULL },
+	    { 4901, 4900, 4901, EXECED, "python3", DAEMON_ARGV },
+	    { 4902, 4901, 4901, FORKED, "python3", NULL },
+	    { 4903, 4901, 4901, EXECED, "its own affair", NULL } } },
+
+	{ "its worker left while the daemon lives",
+	  "H4711 D4790/4711/pyspark:0 l4802/4790@4711",
+	  {},
+	  { INIT, JVM, DAEMON, { 4802, 1, 4790, FORKED, "python3", NULL } } },
+	{ "a subprocess whose worker left, and its child",
+	  "H4711 D4790/4711/pyspark:0 l4802/4790@4711 l4803/4790@4711",
+	  {},
+	  { INIT,
+	    JVM,
+	    DAEMON,
+	    { 4802, 1, 4790, EXECED, "sleep", NULL },
+	    { 4803, 4802, 4790, EXECED, "sleep", NULL } } },
+	{ "in a session of its own nothing links it any more",
+	  "H4711 D4790/4711/pyspark:0",
+	  {},
+	  { INIT, JVM, DAEMON, { 4802, 1, 4802, EXECED, "sleep", NULL } } },
+	{ "the daemon died, a sleeping helper without a socket: another orphan tells",
+	  "W4801/0o l4802/0o",
+	  {},
+	  { INIT, ORPHAN(4801), { 4802, 1, 4790, EXECED, "sleep", NULL } } },
+	{ "nobody tells: any process whose group leader has gone",
+	  "",
+	  {},
+	  { INIT, { 4802, 1, 4790, EXECED, "sleep", NULL } } },
+	{ "an orphan of another group tells nothing",
+	  "W4801/0o",
+	  {},
+	  { INIT, ORPHAN(4801), { 4802, 1, 4791, EXECED, "sleep", NULL } } },
+	{ "a worker of that number that is no orphan tells nothing",
+	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711",
+	  {},
+	  { INIT,
+	    JVM,
+	    DAEMON,
+	    { 4801, 4790, 4777, FORKED, "python3", NULL },
+	    { 4802, 1, 4777, EXECED, "sleep", NULL } } },
+
+	{ "its daemon died: its argv, its group and its parent say so",
+	  "W4801/0o",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) } },
+	{ "an orphan's argv that was not read",
+	  "",
+	  {},
+	  { INIT, { 4801, 1, 4790, FORKED, "python3", NULL } } },
+	{ "an orphan of another program",
+	  "",
+	  {},
+	  { INIT, { 4801, 1, 4790, FORKED, "python3", "python -m http.server" } } },
+	{ "an orphan that exec'ed into something else is unknown",
+	  "",
+	  {},
+	  { INIT, { 4801, 1, 4790, EXECED, "sleep", "sleep 600" } } },
+	{ "one that exec'ed into a daemon is one",
+	  "D4801/0/pyspark:0",
+	  {},
+	  { INIT, { 4801, 1, 4790, EXECED, "python3", DAEMON_ARGV } } },
+	{ "the leader of its own group lost none",
+	  "",
+	  {},
+	  { INIT, { 4801, 1, 4801, FORKED, "python3", DAEMON_ARGV } } },
+	{ "a leader that lives is no dead daemon",
+	  "",
+	  {},
+	  { INIT, { 4790, 1, 4790, EXECED, "bash", NULL }, ORPHAN(4801) } },
+	{ "what multiprocessing forked from an orphan",
+	  "W4801/0o h4802/4801o",
+	  {},
+	  { INIT, ORPHAN(4801), { 4802, 4801, 4790, FORKED, "python3", DAEMON_ARGV } } },
+	{ "a parent of another group is no worker",
+	  "W4802/0o",
+	  {},
+	  { INIT,
+	    { 4801, 1, 4801, FORKED, "python3", NULL },
+	    { 4802, 4801, 4790, FORKED, "python3", DAEMON_ARGV } } },
+	{ "a parent that exec'ed is no worker",
+	  "l4801/0o W4802/0o",
+	  {},
+	  { INIT,
+	    { 4801, 1, 4790, EXECED, "python3", NULL },
+	    { 4802, 4801, 4790, FORKED, "python3", DAEMON_ARGV } } },
+	{ "an orphan whose parent was not seen",
+	  "W4801/0o",
+	  {},
+	  { INIT, { 4801, 77, 4790, FORKED, "python3", DAEMON_ARGV } } },
+	{ "an orphan of a class that is left alone",
+	  "",
+	  {},
+	  { INIT, { 4801, 1, 4790, FORKED, "python3", DAEMON_ARGV " pyspark.sql.worker.x" } } },
+	{ "this reaper saw it: host and class are known, the argv is not asked",
+	  "H4711 W4801/0o@4711",
+	  { SEEN(4801) },
+	  { INIT, JVM, { 4801, 1, 4790, FORKED, "python3", NULL } } },
+	{ "this reaper saw it, and it exec'ed since",
+	  "H4711 W4801/0o@4711",
+	  { SEEN(4801) },
+	  { INIT, JVM, { 4801, 1, 4790, EXECED, "sleep", NULL } } },
+	{ "it was seen, and its host has exited",
+	  "W4801/0o",
+	  { SEEN(4801) },
+	  { INIT, { 4801, 1, 4790, FORKED, "python3", NULL } } },
+	{ "another of that number was seen",
+	  "H4711 D4790/4711/pyspark:0",
+	  { { { 4801, 7 }, { 4790, 7 }, { 4711, 7 }, 0 } },
+	  { INIT, JVM, DAEMON, { 4801, 4790, 4790, EXECED, "sleep", NULL } } },
+	{ "orphans stand behind those that have a daemon",
+	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711 W4600/0o h4601/4600o W4700/0o",
+	  {},
+	  { INIT,
+	    JVM,
+	    DAEMON,
+	    WORKER(4801),
+	    { 4600, 1, 4500, FORKED, "python3", DAEMON_ARGV },
+	    { 4601, 4600, 4500, FORKED, "python3", NULL },
+	    { 4700, 1, 4500, FORKED, "python3", DAEMON_ARGV } } },
+	{ "a daemon that was seen as another's worker is a daemon",
+	  "H4711 D4790/4711/pyspark:0",
+	  { SEEN(4790) },
+	  { INIT, JVM, DAEMON } },
+	{ "a torn census: two that are each other's parent",
+	  "H4711 D4790/4711/pyspark:0 l4802/4790@4711 l4803/4790@4711",
+	  {},
+	  { INIT,
+	    JVM,
+	    DAEMON,
+	    { 4802, 4803, 4790, EXECED, "a", NULL },
+	    { 4803, 4802, 4790, EXECED, "b", NULL } } },
+	{ "one that is its own parent",
+	  "H4711 D4790/4711/pyspark:0 l4802/4790@4711",
+	  {},
+	  { INIT, JVM, DAEMON, { 4802, 4802, 4790, EXECED, "a", NULL } } },
+};
+
+static struct tree_input input(const struct row *r)
+{
+	struct tree_input in = { .memory = r->memory };
+
+	while (in.memory_count < CENSUS_MEMORY_MAX && r->memory[in.memory_count].id.pid)
+		in.memory_count++;
+	return in;
+}
+
+static struct audit people(const struct row *r)
+{
+	struct audit a = census(r->people);
+	struct choices *c = &a.classes.class[0].exclude_args;
+
+	c->count = 1;
+	c->choice[0].count = 1;
+	snprintf(c->choice[0].word[0], CLASS_WORD_MAX, "pyspark.sql.worker");
+	return a;
+}
+
+Test(members, who_is_who)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct tree_input in = input(&rows[i]);
+		struct audit a = people(&rows[i]);
+		char text[CENSUS_TEXT];
+
+		cr_assert_eq(tree_build(&a, &in), 0);
+		census_text(&a, text);
+		cr_expect_str_eq(text, rows[i].want, "%s:\n%s\nnot\n%s", rows[i].why, text,
+				 rows[i].want);
+		audit_done(&a);
+	}
+}
+
+Test(members, what_a_subject_says_of_itself)
+{
+	const struct person who[CENSUS_MAX] = { INIT, JVM, DAEMON, WORKER(4801) };
+	struct tree_input in = { 0 };
+	struct audit a = census(who);
+	const struct subject *s;
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	s = &a.subjects[0];
+	cr_expect(ident_equal(s->id, census_ident(4801)));
+	cr_expect_eq(s->ppid, 4790);
+	cr_expect_eq(s->pgrp, 4790);
+	cr_expect_eq(s->uid, 1000);
+	cr_expect_eq(s->threads, 1);
+	cr_expect_eq(s->rss_bytes, 1000);
+	cr_expect_str_eq(s->comm, "python3");
+	cr_expect_eq(s->class_index, 0);
+	cr_expect_not(s->orphan);
+	cr_expect(ident_equal(s->daemon_id, census_ident(4790)));
+	cr_expect(ident_equal(s->host_id, census_ident(4711)));
+	cr_expect_eq(a.daemons[0].rss_bytes, 1000);
+	audit_done(&a);
+}
+
+Test(members, what_was_seen_of_an_orphan)
+{
+	const struct row r = { .memory = { SEEN(4801) },
+			       .people = { INIT,
+					   { 4801, 1, 4790, FORKED, "python3", NULL },
+					   { 4802, 4801, 4790, FORKED, "python3", NULL },
+					   { 4803, 1, 4790, EXECED, "sleep", NULL } } };
+	struct tree_input in = input(&r);
+	struct audit a = people(&r);
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(a.subject_count, 3);
+	for (size_t i = 0; i < a.subject_count; i++) {
+		cr_expect(a.subjects[i].orphan, "the worker, its helper and a lost one");
+		cr_expect_eq(a.subjects[i].class_index, 0);
+		cr_expect(ident_equal(a.subjects[i].daemon_id, census_ident(4790)));
+		cr_expect(ident_equal(a.subjects[i].host_id, census_ident(4711)));
+	}
+	audit_done(&a);
+}
+
+/* A worker, a helper and a lost one, so that every list grows. */
+Test(members, without_memory_nothing_leaks)
+{
+	const struct row r = { .memory = { SEEN(4801) },
+			       .people = { INIT,
+					   JVM,
+					   DAEMON,
+					   WORKER(4801),
+					   WORKER(4802),
+					   { 4803, 4801, 4790, FORKED, "python3", NULL },
+					   { 4804, 1, 4790, EXECED, "sleep", NULL } } };
+	struct tree_input in = input(&r);
+	unsigned call = 1;
+
+	for (;; call++) {
+		struct audit a = people(&r);
+		int err;
+
+		grow_fail_at(call);
+		err = tree_build(&a, &in);
+		audit_done(&a);
+		if (!grow_has_failed()) {
+			cr_expect_eq(err, 0);
+			break;
+		}
+		cr_expect_eq(err, -ENOMEM, "call %u", call);
+	}
+	cr_expect_eq(call, 11, "a host, a daemon, four members, four places: %u", call);
+}
