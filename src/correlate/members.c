@@ -228,7 +228,7 @@ static int compare_places(const struct subject *p, const struct subject *q, pid_
 	if (p_worker != q_worker)
 		return p_worker < q_worker ? -1 : 1;
 	if ((p->worker >= 0) != (q->worker >= 0))
-		return p->worker >= 0 ? 1 : -1;
+		return (p->worker >= 0) - (q->worker >= 0);
 	return ident_compare(p->id, q->id);
 }
 

@@ -130,9 +130,9 @@ static enum tri forever(const struct call *c, const uint64_t args[6])
 	case TIMEOUT_NULL:
 		return tri_of(args[c->arg] == 0);
 	case TIMEOUT_HIDDEN:
-		break;
+	default:
+		return TRI_UNKNOWN;
 	}
-	return TRI_UNKNOWN;
 }
 
 enum wait_kind wait_classify(const struct wait *w, enum tri *ret_forever)
