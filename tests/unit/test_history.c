@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "correlate/history.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#include "build.h"
+#include "grow_fail.h"
+
+enum {
+	HOUR = HISTORY_WINDOW_MS
+};
+
+static struct ident name(pid_t pid)
+{
+	return (struct ident){ pid, 1000 + (uint64_t)pid };
+}
+
+Test(history, a_new_entry_knows_nothing)
+{
+	_cleanup_(history_done) struct history h = { 0 };
+	const struct history_entry *e = history_touch(&h, name(5), 77);
+
+	cr_assert_not_null(e);
+	cr_expect(ident_equal(e->id, name(5)));
+	cr_expect_eq(e->touched_ms, 77);
+	cr_expect_eq(e->class_index, -1);
+	cr_expect_eq(e->idle_ms, UNKNOWN_U64);
+	cr_expect_eq(e->main_cpu_ns, UNKNOWN_U64);
+	cr_expect_eq(e->main_switches, UNKNOWN_U64);
+	cr_expect_eq(e->cpu_ns, UNKNOWN_U64);
+	cr_expect_eq(e->recv_queue, UNKNOWN_U64);
+	cr_expect_eq(e->send_queue, UNKNOWN_U64);
+	for (size_t f = 0; f < FENCE_COUNT; f++)
+		cr_expect_eq(e->fence_ms[f], UNKNOWN_U64);
+	cr_expect_not(e->before_known);
+	cr_expect_not(e->wait_known);
+	cr_expect_not(e->unkillable);
+	cr_expect_eq(e->looks, 0);
+}
+
+Test(history, touched_again_it_keeps_what_it_knows)
+{
+	_cleanup_(history_done) struct history h = { 0 };
+	struct history_entry *e = history_touch(&h, name(5), 77);
+
+	cr_assert_not_null(e);
+	e->looks = 3;
+	e = history_touch(&h, name(5), 99);
+	cr_assert_not_null(e);
+	cr_expect_eq(h.count, 1);
+	cr_expect_eq(e->looks, 3);
+	cr_expect_eq(e->touched_ms, 99);
+}
+
+Test(history, found_by_identity_in_whatever_order_they_came)
+{
+	static const pid_t order[] = { 50, 10, 90, 30, 70, 20, 60 };
+	_cleanup_(history_done) struct history h = { 0 };
+
+	cr_expect_null(history_find(&h, name(50)), "an empty one");
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		cr_assert_not_null(history_touch(&h, name(order[i]), 1));
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		const struct history_entry *e = history_find(&h, name(order[i]));
+
+		cr_assert_not_null(e, "%d", order[i]);
+		cr_expect(ident_equal(e->id, name(order[i])));
+	}
+	for (size_t i = 1; i < h.count; i++)
+		cr_expect_lt(h.entries[i - 1].id.pid, h.entries[i].id.pid, "sorted");
+	cr_expect_null(history_find(&h, name(55)), "between two");
+	cr_expect_null(history_find(&h, name(99)), "behind the last");
+	cr_expect_null(history_find(&h, (struct ident){ 50, 7 }), "another process of that number");
+}
+
+Test(history, a_number_used_again_is_another_entry)
+{
+	_cleanup_(history_done) struct history h = { 0 };
+
+	cr_assert_not_null(history_touch(&h, (struct ident){ 50, 9 }, 1));
+	cr_assert_not_null(history_touch(&h, (struct ident){ 50, 7 }, 1));
+	cr_expect_eq(h.count, 2);
+	cr_expect_eq(h.entries[0].id.start, 7);
+}
+
+Test(history, when_full_the_longest_unseen_goes)
+{
+	_cleanup_(history_done) struct history h = { 0 };
+
+	for (pid_t pid = 1; pid <= HISTORY_ENTRIES_MAX; pid++)
+		cr_assert_not_null(history_touch(&h, name(pid), pid == 700 ? 5 : 10));
+	cr_assert_eq(h.count, HISTORY_ENTRIES_MAX);
+	cr_assert_not_null(history_touch(&h, name(HISTORY_ENTRIES_MAX + 1), 10));
+	cr_expect_eq(h.count, HISTORY_ENTRIES_MAX);
+	cr_expect_null(history_find(&h, name(700)));
+	cr_expect_not_null(history_find(&h, name(699)));
+	cr_expect_not_null(history_find(&h, name(701)));
+	cr_expect_not_null(history_find(&h, name(HISTORY_ENTRIES_MAX + 1)));
+	cr_assert_not_null(history_touch(&h, name(701), 11), "one that is there makes none go");
+	cr_expect_not_null(history_find(&h, name(1)));
+}
+
+Test(history, what_this_look_did_not_see_is_forgotten)
+{
+	_cleanup_(history_done) struct history h = { 0 };
+
+	for (pid_t pid = 1; pid <= 6; pid++)
+		cr_assert_not_null(history_touch(&h, name(pid), pid % 2 ? 100 : 200));
+	history_prune(&h, 200);
+	cr_expect_eq(h.count, 3);
+	for (pid_t pid = 1; pid <= 6; pid++)
+		cr_expect_eq(history_find(&h, name(pid)) != NULL, pid % 2 == 0, "%d", pid);
+}
+
+static const struct {
+	const char *why;
+	uint64_t now_ms;
+	uint32_t kills;
+} hours[] = {
+	{ "all of them", 3000, 3 },
+	{ "the first is an hour old to the millisecond", HOUR + 1000, 2 },
+	{ "a millisecond before that", HOUR + 999, 3 },
+	{ "two have passed", HOUR + 2500, 1 },
+	{ "all have passed", 3ull * HOUR, 0 },
+};
+
+Test(history, kills_of_the_last_hour)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(hours); i++) {
+		_cleanup_(history_done) struct history h = { 0 };
+
+		cr_expect_eq(history_kills(&h, 1), 0, "none yet");
+		for (uint64_t ms = 1000; ms <= 3000; ms += 1000)
+			cr_assert_eq(history_kill(&h, ms), 0);
+		cr_expect_eq(history_kills(&h, hours[i].now_ms), hours[i].kills, "%s",
+			     hours[i].why);
+		history_prune(&h, hours[i].now_ms);
+		cr_expect_eq(h.kill_count, hours[i].kills, "%s: what is kept", hours[i].why);
+		cr_expect_eq(history_kills(&h, hours[i].now_ms), hours[i].kills, "%s, pruned",
+			     hours[i].why);
+		if (h.kill_count)
+			cr_expect_eq(h.kills[h.kill_count - 1], 3000, "the youngest stay");
+	}
+}
+
+Test(history, without_memory)
+{
+	_cleanup_(history_done) struct history h = { 0 };
+
+	grow_fail_at(1);
+	cr_expect_null(history_touch(&h, name(5), 1));
+	cr_expect_eq(h.count, 0);
+	grow_fail_at(1);
+	cr_expect_eq(history_kill(&h, 1), -ENOMEM);
+	cr_expect_eq(h.kill_count, 0);
+}
+
+Test(history, done_is_empty)
+{
+	struct history h = { 0 };
+
+	cr_assert_not_null(history_touch(&h, name(5), 1));
+	cr_assert_eq(history_kill(&h, 1), 0);
+	history_done(&h);
+	cr_expect_null(h.entries);
+	cr_expect_null(h.kills);
+	cr_expect_eq(h.count + h.room + h.kill_count + h.kill_room, 0);
+	history_done(&h);
+}
