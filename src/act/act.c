@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "act/act.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -109,22 +110,24 @@ static bool unkillable(struct victim *v, uint64_t now_ms)
 	return true;
 }
 
-static bool has_ended(const struct victim *v)
+bool act_see(struct victim *v, uint64_t now_ms)
 {
-	return pin_wait(v->pidfd, 0) == 1;
+	static const enum outcome how[] = {
+		[ACT_PINNED] = OUTCOME_VANISHED,
+		[ACT_TERMED] = OUTCOME_EXITED,
+		[ACT_KILLED] = OUTCOME_KILLED,
+	};
+	static_assert(ARRAY_SIZE(how) == ACT_UNKILLABLE, "every stage before has its end");
+
+	if (v->stage == ACT_DONE || v->stage == ACT_UNKILLABLE)
+		return true;
+	return pin_wait(v->pidfd, 0) == 1 && finish(v, how[v->stage], now_ms);
 }
 
 bool act_step(struct victim *v, const struct act_graces *graces, uint64_t now_ms)
 {
-	if (v->stage == ACT_DONE || v->stage == ACT_UNKILLABLE)
+	if (act_see(v, now_ms))
 		return true;
-	if (has_ended(v)) {
-		enum outcome how = v->stage == ACT_PINNED   ? OUTCOME_VANISHED
-				   : v->stage == ACT_TERMED ? OUTCOME_EXITED
-							    : OUTCOME_KILLED;
-
-		return finish(v, how, now_ms);
-	}
 	if (v->stage == ACT_PINNED)
 		return signal_now(v, v->kill_at_once ? SIGKILL : SIGTERM, graces, now_ms);
 	if (now_ms < v->deadline_ms)

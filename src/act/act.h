@@ -45,6 +45,13 @@ struct act_graces {
 int act_pin(struct ident id, enum role role, struct victim *ret) _must_check_;
 
 /**
+ * Sees whether a pinned process has ended, and signals nothing.
+ *
+ * @return true: the stage is ACT_DONE or ACT_UNKILLABLE, and v->record says how it went.
+ */
+bool act_see(struct victim *v, uint64_t now_ms);
+
+/**
  * Takes the next step towards the end of a pinned process: SIGTERM, after term_ms SIGKILL (the victim's
  * priority is raised first where that is allowed: 13 times faster on a starved host), after kill_ms
  * unkillable. Gone is only what its pidfd says is gone.

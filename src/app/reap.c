@@ -250,7 +250,8 @@ static bool step_all(struct reap *r, uint64_t now_ms)
 
 		if (is_over(v))
 			continue;
-		if (may_step(r, v) && act_step(v, &graces, now_ms)) {
+		/* One that has to wait may end by itself. */
+		if (may_step(r, v) ? act_step(v, &graces, now_ms) : act_see(v, now_ms)) {
 			note_unkillable(r, v);
 			r->sink(r->arg, &v->record);
 		}
@@ -293,10 +294,16 @@ uint64_t reap_deadline_ms(const struct reap *r)
 
 void reap_stop(struct reap *r, const char *why)
 {
-	(void)step_all(r, 0); /* what has ended meanwhile; no deadline is reached at 0 */
-	for (size_t i = 0; i < r->count; i++)
-		if (!is_over(&r->victims[i]))
-			close_and_tell(r, &r->victims[i], OUTCOME_HELD, why);
+	for (size_t i = 0; i < r->count; i++) {
+		struct victim *v = &r->victims[i];
+
+		if (is_over(v))
+			continue;
+		if (act_see(v, clock_boot_ms()))
+			r->sink(r->arg, &v->record);
+		else
+			close_and_tell(r, v, OUTCOME_HELD, why);
+	}
 }
 
 void reap_done(struct reap *r)
