@@ -39,30 +39,31 @@ static int need_log(struct ledger *l, const struct ledger_source *source, struct
 	return 0;
 }
 
-static void find_newest(const struct ledger *l, struct ledger_scope *s)
+static void find_newest(struct ledger_scope *s)
 {
 	s->newest = 0;
 	s->last_ms = 0;
-	for (size_t i = 0; i < l->log_count; i++) {
-		const struct ledger_log *log = l->logs[i];
-
-		if (log->scope == s && log->last_ms >= s->last_ms) {
+	for (const struct ledger_log *log = s->first_log; log; log = log->next)
+		if (log->last_ms >= s->last_ms) {
 			s->newest = log->number;
 			s->last_ms = log->last_ms;
 		}
-	}
 }
 
 static void detach(struct ledger *l, struct ledger_log *log)
 {
 	struct ledger_scope *s = log->scope;
+	struct ledger_log **link;
 
 	if (!s)
 		return;
+	for (link = &s->first_log; *link != log;)
+		link = &(*link)->next;
+	*link = log->next;
 	log->scope = NULL;
 	s->logs--;
 	if (s->newest == log->number)
-		find_newest(l, s);
+		find_newest(s);
 	if (s->logs)
 		return;
 	s->left = l->changes;
@@ -76,7 +77,14 @@ static int attach(struct ledger *l, struct ledger_log *log, const struct marker 
 
 	if (err < 0)
 		return err;
+	if (log->writer.kind == MARKER_HOST && s->logs == LEDGER_HOST_LOGS_MAX) {
+		/* What is not read may hold the task that is still open. */
+		s->lost = true;
+		return -LEDGER_E2BIG;
+	}
 	log->scope = s;
+	log->next = s->first_log;
+	s->first_log = log;
 	s->logs++;
 	log->start_ms = m->unix_ms;
 	log->beat_ms = m->unix_ms;

@@ -15,12 +15,17 @@ uint32_t ledger_case_worker(const struct ledger_case *c, const struct ledger_sco
 	return id.pid ? ledger_store_find_worker(&s->store, id) : LEDGER_NONE;
 }
 
-bool ledger_case_is_host_log(const struct ledger_case *c, const struct ledger_log *log)
+const struct ledger_log *ledger_case_next_log(const struct ledger_case *c,
+					      const struct ledger_log *log)
 {
-	for (size_t i = 0; i < c->hosts; i++)
-		if (log->scope == c->scope[i])
-			return !log->mixed;
-	return false;
+	const struct ledger_log *next = log ? log->next : NULL;
+	size_t i = 0;
+
+	while (log && c->scope[i++] != log->scope)
+		;
+	while (!next && i < c->hosts)
+		next = c->scope[i++]->first_log;
+	return next;
 }
 
 /* Finds an end of a task or job in the host's logs that may end what stands in a scope: root's word counts

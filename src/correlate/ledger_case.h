@@ -28,8 +28,9 @@ struct ledger_case {
 /** @return the worker's number in a scope; LEDGER_NONE: the scope knows nothing of it. */
 uint32_t ledger_case_worker(const struct ledger_case *c, const struct ledger_scope *s);
 
-/** Tells whether a log is one of the host's, and believed. */
-bool ledger_case_is_host_log(const struct ledger_case *c, const struct ledger_log *log);
+/** Lists the logs of the host one by one, beginning after NULL. @return the next; NULL: there is none. */
+const struct ledger_log *ledger_case_next_log(const struct ledger_case *c,
+					      const struct ledger_log *log);
 
 /** Fills what the host said of where the worker is: pooled, leased (ledger_word.c). */
 void ledger_case_where(struct ledger_case *c);

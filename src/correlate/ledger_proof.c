@@ -14,10 +14,14 @@ struct promises {
 	bool lossy;
 };
 
-static bool is_class_log(const struct ledger_case *c, const struct ledger_log *log)
+/* Goes on to the next log of the host for the worker's class. */
+static const struct ledger_log *next_class_log(const struct ledger_case *c,
+					       const struct ledger_log *log)
 {
-	return ledger_case_is_host_log(c, log) &&
-	       strcmp(log->class_name, c->question->class_name) == 0;
+	do
+		log = ledger_case_next_log(c, log);
+	while (log && strcmp(log->class_name, c->question->class_name) != 0);
+	return log;
 }
 
 /* The longer of two times; one that is unknown is none. */
@@ -34,11 +38,7 @@ static struct promises collect(const struct ledger_case *c)
 			      .beats_hold = true,
 			      .pool_timeout_ms = c->question->class_pool_timeout_ms };
 
-	for (size_t i = 0; i < c->ledger->log_count; i++) {
-		const struct ledger_log *log = c->ledger->logs[i];
-
-		if (!is_class_log(c, log))
-			continue;
+	for (const struct ledger_log *log = NULL; (log = next_class_log(c, log));) {
 		/* Of promises that differ the weaker holds. */
 		if (p.logs++ && p.pool != log->pool)
 			p.pool = POOL_UNKNOWN;
@@ -101,9 +101,8 @@ static void prove_reported(struct ledger_case *c, const struct promises *p)
 	}
 	if (!p->beats_hold)
 		return;
-	for (size_t i = 0; i < c->ledger->log_count; i++)
-		if (is_class_log(c, c->ledger->logs[i]))
-			since = MAX(since, beats_prove(c, c->ledger->logs[i]));
+	for (const struct ledger_log *log = NULL; (log = next_class_log(c, log));)
+		since = MAX(since, beats_prove(c, log));
 	if (since != UNKNOWN_U64)
 		say(c, UNPOOLED_REPORTED, TRI_YES, since);
 }
@@ -141,21 +140,27 @@ static size_t runs_until(const struct ledger_question *q, uint64_t ms)
 	return low;
 }
 
-static bool has_beats(const struct ledger_case *c, const struct ledger_log *log)
+/* Goes on to the next log of the host whose beats are of the time since the clock was stepped. */
+static const struct ledger_log *next_beating(const struct ledger_case *c,
+					     const struct ledger_log *log)
 {
-	return ledger_case_is_host_log(c, log) && log->epoch == log->scope->epoch;
+	do
+		log = ledger_case_next_log(c, log);
+	while (log && log->epoch != log->scope->epoch);
+	return log;
 }
 
-/* Up to when the host was seen running on from a moment, one look after the other. */
+/* Up to when the host was seen running on from a moment, by our looks or by a log's beats. */
 static uint64_t run_reach(const struct ledger_case *c, uint64_t ms)
 {
 	const struct ledger_question *q = c->question;
-	size_t seen = runs_until(q, ms + LEDGER_RUN_GAP_MS);
-	uint64_t reach = seen ? MAX(ms, q->host_runs[seen - 1]) : ms;
+	uint64_t reach = ms;
 
-	for (size_t i = 0; i < c->ledger->log_count; i++)
-		if (has_beats(c, c->ledger->logs[i]))
-			reach = MAX(reach, ledger_beats_reach(&c->ledger->logs[i]->beats, ms));
+	for (size_t i = runs_until(q, ms);
+	     i < q->host_run_count && q->host_runs[i] - reach <= LEDGER_RUN_GAP_MS; i++)
+		reach = q->host_runs[i];
+	for (const struct ledger_log *log = NULL; (log = next_beating(c, log));)
+		reach = MAX(reach, ledger_beats_reach(&log->beats, ms));
 	return reach;
 }
 
@@ -166,9 +171,8 @@ static uint64_t seen_after(const struct ledger_case *c, uint64_t ms)
 	size_t seen = runs_until(q, ms);
 	uint64_t next = seen < q->host_run_count ? q->host_runs[seen] : UNKNOWN_U64;
 
-	for (size_t i = 0; i < c->ledger->log_count; i++)
-		if (has_beats(c, c->ledger->logs[i]))
-			next = MIN(next, ledger_beats_seen_after(&c->ledger->logs[i]->beats, ms));
+	for (const struct ledger_log *log = NULL; (log = next_beating(c, log));)
+		next = MIN(next, ledger_beats_seen_after(&log->beats, ms));
 	return next;
 }
 
@@ -177,13 +181,8 @@ static uint64_t closed_at(const struct ledger_case *c, uint64_t end)
 {
 	uint64_t closed = end;
 
-	for (size_t i = 0; i < c->ledger->log_count; i++) {
-		const struct ledger_log *log = c->ledger->logs[i];
-		const struct ledger_beat *beat;
-
-		if (!is_class_log(c, log))
-			continue;
-		beat = ledger_beats_from(&log->beats, end);
+	for (const struct ledger_log *log = NULL; (log = next_class_log(c, log));) {
+		const struct ledger_beat *beat = ledger_beats_from(&log->beats, end);
 		if (!beat || beat->ms > c->question->now_ms + LEDGER_FUTURE_MS)
 			return UNKNOWN_U64;
 		closed = MAX(closed, beat->ms);

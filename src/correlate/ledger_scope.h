@@ -19,14 +19,17 @@ struct ledger_writer {
 	uint32_t owner; /* of its logs */
 };
 
+struct ledger_log;
+
 struct ledger_scope {
 	struct ledger_writer writer;
 	uint32_t hash;
-	uint32_t logs;     /* that are there */
-	uint32_t newest;   /* the log with the last record */
-	uint64_t last_ms;  /* of that record */
-	uint64_t left;     /* the ledger's count of changes when its last log went */
-	uint64_t learned;  /* the same when ends were last looked for in other scopes */
+	uint32_t logs;                /* that are there */
+	struct ledger_log *first_log; /* of these; not owned */
+	uint32_t newest;              /* the log with the last record */
+	uint64_t last_ms;             /* of that record */
+	uint64_t left;                /* the ledger's count of changes when its last log went */
+	uint64_t learned;  /* what there was to learn when ends were last looked for elsewhere */
 	uint32_t epoch;    /* grows where time ran backwards or was stepped */
 	uint64_t floor_ms; /* nothing older counts */
 	bool lost; /* a record had no room, or two processes wrote one log: nothing is proven */

@@ -12,6 +12,7 @@
 
 enum {
 	LEDGER_LOGS_MAX = 2 * MARKER_LOGS_MAX, /* while old ones go and new ones come */
+	LEDGER_HOST_LOGS_MAX = 64,             /* of one host: one for each class is usual */
 	LEDGER_LEFT_MAX = 64, /* scopes without a log that are remembered: it may come back */
 	LEDGER_BEHIND_MAX = 8,
 	LEDGER_JITTER_MS = 1000, /* threads of one writer take the time, then wait for the file */
@@ -23,6 +24,7 @@ struct ledger_log {
 	uint32_t owner;
 	struct ledger_writer writer; /* kind MARKER_UNKNOWN: no identity record yet */
 	struct ledger_scope *scope;  /* NULL: not believed */
+	struct ledger_log *next;     /* of that scope */
 	bool other_boot;
 	bool mixed; /* two processes write it: nothing of it counts any more */
 	/* What a host promises for one class. */

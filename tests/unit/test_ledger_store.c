@@ -468,6 +468,25 @@ Test(ledger_store, a_crowd_of_hosts_is_not_believed)
 	ledger_free(s.ledger);
 }
 
+Test(ledger_store, a_host_with_too_many_logs_proves_nothing)
+{
+	struct marker m = host_record(4711);
+	struct script s = script_begin();
+	struct marker_facts facts;
+
+	script_run(&s, NONE SERVED, &script_usual);
+	for (uint32_t log = 2; log <= LEDGER_HOST_LOGS_MAX; log++)
+		add(s.ledger, log, &m);
+	cr_assert_eq(ledger_ask(s.ledger, &script_usual, &facts), 0);
+	cr_assert(facts.logs_whole);
+	cr_assert_eq(facts.unpooled[UNPOOLED_DECLARED], TRI_YES);
+	add(s.ledger, LEDGER_HOST_LOGS_MAX + 1, &m);
+	cr_assert_eq(ledger_ask(s.ledger, &script_usual, &facts), 0);
+	cr_assert_not(facts.logs_whole);
+	cr_assert_eq(facts.unpooled[UNPOOLED_DECLARED], TRI_UNKNOWN);
+	ledger_free(s.ledger);
+}
+
 /* Writers whose logs are gone are remembered for a while, the latest of them. */
 Test(ledger_store, writers_without_a_log_are_forgotten_in_turn)
 {
