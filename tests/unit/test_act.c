@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signals to processes that the test itself started; each dies with the test, however that ends.
+ */
+#include "act/act.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/pin.h"
+#include "live.h"
+
+enum {
+	TERM_MS = 300,
+	KILL_MS = 5000,
+	BEGAN = 1000, /* the clock of the test, which it moves itself */
+};
+
+static const struct act_graces graces = { TERM_MS, KILL_MS };
+
+TestSuite(act, .timeout = 60);
+
+static void ignore_term(void *arg)
+{
+	signal(SIGTERM, SIG_IGN);
+	live_pause(arg);
+}
+
+static void on_term(int sig)
+{
+	_exit(sig);
+}
+
+/* A newborn's: the daemon's own handler, which would end the whole pool. */
+static void catch_term(void *arg)
+{
+	signal(SIGTERM, on_term);
+	live_pause(arg);
+}
+
+static struct victim pinned(pid_t pid)
+{
+	struct victim v = { .dirfd = -1, .pidfd = -1 };
+
+	cr_assert_eq(act_pin((struct ident){ pid, 7 }, ROLE_WORKER, &v), 0);
+	return v;
+}
+
+/* As the conductor does: until the pidfd says so. */
+static void await_end(const struct victim *v)
+{
+	cr_assert_eq(pin_wait(v->pidfd, LIVE_WAIT_MS), 1, "it does not end");
+}
+
+static int reap_child(pid_t pid)
+{
+	int status = 0;
+
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+Test(act, pin_says_who_it_is)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v = pinned(pid);
+
+	cr_expect_eq(v.id.pid, pid);
+	cr_expect_eq(v.id.start, 7);
+	cr_expect_eq(v.stage, ACT_PINNED);
+	cr_expect_eq(v.record.id.pid, pid);
+	cr_expect_eq(v.record.role, ROLE_WORKER);
+	cr_expect_eq(v.record.signal, 0);
+	cr_expect_eq(v.record.freed_bytes, UNKNOWN_U64);
+	cr_expect_eq(v.anon_bytes, UNKNOWN_U64);
+	cr_expect(pin_alive(v.dirfd));
+	cr_expect_eq(pin_wait(v.pidfd, 0), 0, "nothing was sent");
+	act_release(&v);
+	cr_expect_eq(v.dirfd, -1);
+	cr_expect_eq(v.pidfd, -1);
+	live_end(pid);
+}
+
+Test(act, what_is_gone_cannot_be_pinned)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v = { .dirfd = 77 };
+
+	live_end(pid);
+	cr_expect_eq(act_pin((struct ident){ pid, 7 }, ROLE_WORKER, &v), -ESRCH);
+	cr_expect_eq(v.dirfd, 77, "it is not touched");
+	cr_expect_eq(act_pin((struct ident){ 0, 7 }, ROLE_WORKER, &v), -ESRCH);
+}
+
+Test(act, without_descriptors_nothing_is_pinned)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct rlimit none = { 3, 3 }, before;
+	struct victim v = { .dirfd = 77 };
+	int dirfd;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	cr_expect_eq(act_pin((struct ident){ pid, 7 }, ROLE_WORKER, &v), -EMFILE);
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	/* One is left: the directory is opened, the pidfd is not, and the directory is closed again. */
+	dirfd = pin_open(pid);
+	cr_assert_geq(dirfd, 0);
+	close(dirfd);
+	none.rlim_cur = (rlim_t)dirfd + 1;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	cr_expect_eq(act_pin((struct ident){ pid, 7 }, ROLE_WORKER, &v), -EMFILE);
+	cr_expect_eq(pin_open(pid), dirfd, "nothing leaks");
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	cr_expect_eq(v.dirfd, 77, "it is not touched");
+	close(dirfd);
+	live_end(pid);
+}
+
+Test(act, sigterm_ends_it)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v = pinned(pid);
+
+	v.anon_bytes = 4096;
+	cr_expect_not(act_step(&v, &graces, BEGAN));
+	cr_expect_eq(v.stage, ACT_TERMED);
+	cr_expect_eq(v.record.signal, SIGTERM);
+	cr_expect_eq(v.deadline_ms, BEGAN + TERM_MS);
+	await_end(&v);
+	cr_expect(act_step(&v, &graces, BEGAN + 12));
+	cr_expect_eq(v.stage, ACT_DONE);
+	cr_expect_eq(v.record.outcome, OUTCOME_EXITED);
+	cr_expect_eq(v.record.took_ms, 12);
+	cr_expect_eq(v.record.freed_bytes, 4096);
+	cr_expect(act_step(&v, &graces, BEGAN + 99), "done is done");
+	cr_expect_eq(v.record.took_ms, 12);
+	cr_expect_eq(reap_child(pid), SIGTERM);
+	act_release(&v);
+}
+
+Test(act, who_ignores_sigterm_gets_sigkill_after_the_grace)
+{
+	pid_t pid = live_start(ignore_term, NULL);
+	struct victim v = pinned(pid);
+
+	cr_expect_not(act_step(&v, &graces, BEGAN));
+	cr_expect_not(act_step(&v, &graces, BEGAN + TERM_MS - 1));
+	cr_expect_eq(v.stage, ACT_TERMED, "not before the deadline");
+	cr_expect_eq(pin_wait(v.pidfd, 0), 0);
+	cr_expect_not(act_step(&v, &graces, BEGAN + TERM_MS));
+	cr_expect_eq(v.stage, ACT_KILLED);
+	cr_expect_eq(v.record.signal, SIGKILL);
+	cr_expect_eq(v.deadline_ms, BEGAN + TERM_MS + KILL_MS);
+	cr_expect_eq(v.began_ms, BEGAN, "the first signal counts");
+	await_end(&v);
+	cr_expect(act_step(&v, &graces, BEGAN + TERM_MS + 5));
+	cr_expect_eq(v.record.outcome, OUTCOME_KILLED);
+	cr_expect_eq(v.record.took_ms, TERM_MS + 5);
+	cr_expect_eq(reap_child(pid), SIGKILL);
+	act_release(&v);
+}
+
+Test(act, who_catches_sigterm_gets_sigkill_at_once)
+{
+	pid_t pid = live_start(catch_term, NULL);
+	struct victim v = pinned(pid);
+
+	v.kill_at_once = true;
+	cr_expect_not(act_step(&v, &graces, BEGAN));
+	cr_expect_eq(v.stage, ACT_KILLED);
+	cr_expect_eq(v.record.signal, SIGKILL);
+	cr_expect_eq(v.deadline_ms, BEGAN + KILL_MS);
+	await_end(&v);
+	cr_expect(act_step(&v, &graces, BEGAN + 1));
+	cr_expect_eq(v.record.outcome, OUTCOME_KILLED);
+	cr_expect_eq(reap_child(pid), SIGKILL, "its handler never ran");
+	act_release(&v);
+}
+
+Test(act, a_stopped_one_is_killed_all_the_same)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v = pinned(pid);
+
+	cr_assert_eq(kill(pid, SIGSTOP), 0);
+	live_await_state(pid, 'T');
+	cr_expect_not(act_step(&v, &graces, BEGAN));
+	cr_expect_eq(v.record.signal, SIGTERM);
+	cr_expect_eq(pin_wait(v.pidfd, 50), 0, "SIGTERM waits for it to go on");
+	cr_expect_not(act_step(&v, &graces, BEGAN + TERM_MS));
+	await_end(&v);
+	cr_expect(act_step(&v, &graces, BEGAN + TERM_MS + 1));
+	cr_expect_eq(v.record.outcome, OUTCOME_KILLED);
+	cr_expect_eq(reap_child(pid), SIGKILL);
+	act_release(&v);
+}
+
+Test(act, gone_before_a_signal)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v = pinned(pid);
+
+	live_end(pid);
+	cr_expect(act_step(&v, &graces, BEGAN));
+	cr_expect_eq(v.record.outcome, OUTCOME_VANISHED);
+	cr_expect_eq(v.record.signal, 0, "nothing was sent");
+	cr_expect_eq(v.record.took_ms, 0);
+	cr_expect_eq(v.record.freed_bytes, UNKNOWN_U64, "it freed nothing by us");
+	act_release(&v);
+}
+
+Test(act, a_zombie_has_ended)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v = pinned(pid);
+
+	cr_assert_eq(kill(pid, SIGKILL), 0);
+	live_await_state(pid, 'Z');
+	cr_expect(act_step(&v, &graces, BEGAN));
+	cr_expect_eq(v.record.outcome, OUTCOME_VANISHED);
+	cr_expect_eq(v.record.signal, 0);
+	cr_expect_eq(reap_child(pid), SIGKILL);
+	act_release(&v);
+}
+
+Test(act, what_is_no_pidfd_signals_nobody)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v = pinned(pid);
+	int pidfd = v.pidfd, pipes[2];
+
+	cr_assert_eq(pipe(pipes), 0);
+	v.pidfd = pipes[0];
+	cr_expect(act_step(&v, &graces, BEGAN));
+	cr_expect_eq(v.record.outcome, OUTCOME_REFUSED);
+	cr_expect_eq(v.record.signal, 0, "none was sent");
+	cr_expect_eq(v.record.took_ms, 0);
+	cr_expect(strstr(v.record.why, "refused signal 15"), "%s", v.record.why);
+	cr_expect_eq(pin_wait(pidfd, 0), 0, "it lives on: there is no second way to signal");
+	v.pidfd = pidfd;
+	act_release(&v);
+	close(pipes[0]);
+	close(pipes[1]);
+	live_end(pid);
+}
+
+Test(act, a_signal_that_the_kernel_refuses)
+{
+	const struct passwd *nobody = getpwnam("nobody");
+	pid_t pid = live_start(live_pause, NULL), child;
+	int status = 0;
+
+	if (geteuid() != 0 || !nobody) {
+		live_end(pid);
+		cr_skip_test("only root can become another user who may not signal");
+	}
+	child = fork();
+	cr_assert_geq(child, 0);
+	if (!child) {
+		struct victim v = { .dirfd = -1, .pidfd = -1 };
+
+		alarm(LIVE_WAIT_MS / 1000);
+		if (act_pin((struct ident){ pid, 7 }, ROLE_WORKER, &v) < 0)
+			_exit(2);
+		if (setresuid(nobody->pw_uid, nobody->pw_uid, nobody->pw_uid) < 0)
+			_exit(3);
+		if (!act_step(&v, &graces, BEGAN) || v.record.outcome != OUTCOME_REFUSED)
+			_exit(4);
+		if (!strstr(v.record.why, "refused signal 15") || v.record.signal)
+			_exit(5);
+		_exit(v.stage == ACT_DONE ? 0 : 6);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "step %d failed",
+		  WEXITSTATUS(status));
+	cr_expect_eq(kill(pid, 0), 0, "it lives on");
+	live_end(pid);
+}
+
+/* No process can be made to outlive SIGKILL here; one to which none was sent is there after it. */
+Test(act, unkillable_is_what_the_pidfd_shows_after_the_grace)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v = pinned(pid);
+
+	v.stage = ACT_KILLED;
+	v.began_ms = BEGAN;
+	v.deadline_ms = BEGAN + KILL_MS;
+	cr_expect_not(act_step(&v, &graces, BEGAN + KILL_MS - 1));
+	cr_expect(act_step(&v, &graces, BEGAN + KILL_MS));
+	cr_expect_eq(v.stage, ACT_UNKILLABLE);
+	cr_expect_eq(v.record.outcome, OUTCOME_UNKILLABLE);
+	cr_expect_eq(v.record.took_ms, KILL_MS);
+	cr_expect_eq(v.record.freed_bytes, UNKNOWN_U64);
+	cr_expect(strstr(v.record.why, "still there after SIGKILL, in "), "%s", v.record.why);
+	cr_expect(act_step(&v, &graces, BEGAN + 2 * KILL_MS), "its story is over");
+	cr_expect_eq(v.record.took_ms, KILL_MS);
+	act_release(&v);
+	live_end(pid);
+}
+
+Test(act, unkillable_in_a_place_that_nobody_sees)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v = pinned(pid);
+
+	close(v.dirfd);
+	v.dirfd = -1;
+	v.stage = ACT_KILLED;
+	cr_expect(act_step(&v, &graces, BEGAN));
+	cr_expect(strstr(v.record.why, "in an unknown place"), "%s", v.record.why);
+	act_release(&v);
+	live_end(pid);
+}
+
+Test(act, a_victim_that_is_not_signalled)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v = pinned(pid);
+
+	act_close(&v, OUTCOME_SPARED, "its task socket changed");
+	cr_expect_eq(v.stage, ACT_DONE);
+	cr_expect_eq(v.record.outcome, OUTCOME_SPARED);
+	cr_expect_str_eq(v.record.why, "its task socket changed");
+	cr_expect(act_step(&v, &graces, BEGAN), "it is over");
+	cr_expect_eq(pin_wait(v.pidfd, 0), 0, "it lives on");
+	act_release(&v);
+	live_end(pid);
+}
+
+Test(act, a_long_reason_is_cut)
+{
+	char why[2 * AUDIT_TEXT_MAX];
+	struct victim v = { .dirfd = -1, .pidfd = -1 };
+
+	memset(why, 'x', sizeof(why));
+	why[sizeof(why) - 1] = '\0';
+	act_close(&v, OUTCOME_HELD, why);
+	cr_expect_eq(strlen(v.record.why), sizeof(v.record.why) - 1);
+}
