@@ -2,13 +2,14 @@
 #include "app/reap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "app/reap_helpers.h"
 #include "base/clock.h"
-#include "base/pin.h"
+#include "base/fs.h"
 #include "correlate/correlate.h"
 #include "model/grow.h"
 #include "report/json.h"
@@ -16,35 +17,22 @@
 enum {
 	PAUSE_LEAST_MS = 50,
 	PAUSE_SPAN_MS = 200,
+	SPARE_FDS = 32,
 };
 
-struct victim *reap_add(struct reap *r, struct ident id, enum role role)
+int reap_add(struct reap *r, struct ident id, enum role role, size_t worker)
 {
 	struct victim *v = grow(r->victims, r->count, &r->room, sizeof(*v), AUDIT_SUBJECTS_MAX);
 	int err;
 
-	if (!v) {
-		r->error = r->error ? r->error : -ENOMEM;
-		return NULL;
-	}
+	if (!v)
+		return -ENOMEM;
 	r->victims = v;
-	v = &v[r->count];
-	err = act_pin(id, role, v);
-	if (err < 0) {
-		struct action_record gone = {
-			.id = id,
-			.role = role,
-			.freed_bytes = UNKNOWN_U64,
-			.outcome = err == -ESRCH ? OUTCOME_VANISHED : OUTCOME_REFUSED,
-		};
-
-		(void)snprintf(gone.why, sizeof(gone.why), "cannot be pinned: %s", strerror(-err));
-		if (role == ROLE_WORKER)
-			r->sink(r->arg, &gone);
-		return NULL;
-	}
-	r->count++;
-	return v;
+	err = act_pin(id, role, &v[r->count]);
+	if (err < 0)
+		return err;
+	v[r->count++].worker = worker;
+	return 0;
 }
 
 static void close_and_tell(struct reap *r, struct victim *v, enum outcome outcome, const char *why)
@@ -53,17 +41,45 @@ static void close_and_tell(struct reap *r, struct victim *v, enum outcome outcom
 	r->sink(r->arg, &v->record);
 }
 
+static void tell_unpinned(struct reap *r, struct ident id, int err)
+{
+	struct action_record record = {
+		.id = id,
+		.role = ROLE_WORKER,
+		.outcome = err == -ESRCH ? OUTCOME_VANISHED : OUTCOME_REFUSED,
+		.freed_bytes = UNKNOWN_U64,
+	};
+
+	(void)snprintf(record.why, sizeof(record.why), "cannot be pinned: %s", strerror(-err));
+	r->sink(r->arg, &record);
+}
+
+/* A worker and its helpers, or none of them: one that is left would keep the task socket open. */
+static void pin_group(struct reap *r, const struct audit *first, size_t worker)
+{
+	size_t at = r->count;
+	int err = reap_add(r, first->subjects[worker].id, ROLE_WORKER, at);
+
+	if (err == 0)
+		err = reap_pin_helpers(r, first, worker, at);
+	if (err == 0)
+		return;
+	while (r->count > at)
+		act_release(&r->victims[--r->count]);
+	tell_unpinned(r, first->subjects[worker].id, err);
+}
+
+/* Pins must leave as many descriptors as the second look and the lists after it need. */
 static void pin_planned(struct reap *r, const struct audit *first, const struct plan *plan)
 {
-	for (size_t i = 0; i < plan->count; i++) {
-		size_t worker = plan->items[i];
-		size_t at = r->count;
+	int spare[SPARE_FDS];
 
-		if (!reap_add(r, first->subjects[worker].id, ROLE_WORKER))
-			continue;
-		r->victims[at].worker = at;
-		reap_pin_helpers(r, first, worker, at);
-	}
+	for (size_t i = 0; i < SPARE_FDS; i++)
+		spare[i] = fcntl(r->log->fd, F_DUPFD_CLOEXEC, 0);
+	for (size_t i = 0; i < plan->count; i++)
+		pin_group(r, first, plan->items[i]);
+	for (size_t i = 0; i < SPARE_FDS; i++)
+		fs_close(&spare[i]);
 }
 
 static void tell_held(struct reap *r, const struct audit *first, const struct plan *plan)
@@ -125,8 +141,12 @@ static void spare_changed(struct reap *r, const struct audit *first, struct vict
 	char why[AUDIT_TEXT_MAX];
 	const char *differs;
 
-	if (!is || is->ev.vanished || !pin_alive(v->dirfd)) {
-		close_and_tell(r, v, OUTCOME_VANISHED, "it was gone before a signal");
+	if (act_see(v, clock_boot_ms())) {
+		r->sink(r->arg, &v->record);
+		return;
+	}
+	if (!is || is->ev.vanished) {
+		close_and_tell(r, v, OUTCOME_SPARED, "it is no worker any more");
 		return;
 	}
 	if (is->verdict.action != ACTION_REAP) {

@@ -15,23 +15,20 @@ static bool is_wanted(const struct reap *r, const struct subject *helper)
 	return r->config->policy.helpers || helper->holds_task_socket;
 }
 
-void reap_pin_helpers(struct reap *r, const struct audit *first, size_t worker, size_t at)
+int reap_pin_helpers(struct reap *r, const struct audit *first, size_t worker, size_t at)
 {
-	for (size_t i = worker + 1, pinned = 0;
-	     i < first->subject_count && pinned < REAP_HELPERS_MAX; i++) {
+	for (size_t i = worker + 1; i < first->subject_count && r->count <= at + REAP_HELPERS_MAX;
+	     i++) {
 		const struct subject *s = &first->subjects[i];
-		struct victim *v;
+		int err;
 
 		if (s->worker != (int)worker)
-			return;
-		if (!is_wanted(r, s))
-			continue;
-		v = reap_add(r, s->id, ROLE_HELPER);
-		if (!v)
-			continue;
-		v->worker = at;
-		pinned++;
+			break;
+		err = is_wanted(r, s) ? reap_add(r, s->id, ROLE_HELPER, at) : 0;
+		if (err < 0 && err != -ESRCH)
+			return err;
 	}
+	return 0;
 }
 
 static bool same_uids(const struct evidence *helper, const struct evidence *worker)
@@ -145,13 +142,11 @@ static int add_helper(struct reap *r, struct proc *p, size_t at, struct buf *lin
 	struct subject s = { .id = p->id, .role = ROLE_HELPER, .ppid = p->ppid };
 	_cleanup_(evidence_done) struct evidence e = { 0 };
 	struct victim *v;
+	int err = worker ? reap_add(r, p->id, ROLE_HELPER, at) : -ESRCH;
 
-	if (!worker || r->count >= AUDIT_SUBJECTS_MAX)
-		return 0;
-	v = reap_add(r, p->id, ROLE_HELPER);
-	if (!v)
-		return 0;
-	v->worker = at;
+	if (err < 0)
+		return err == -ESRCH ? 0 : err;
+	v = &r->victims[r->count - 1];
 	if (evidence_look(v->dirfd, p->id.pid, want, NULL, &e) < 0)
 		return -ENOMEM;
 	if (!ident_equal(e.id, p->id) || objection(r, p, &e, &worker->ev)) {
@@ -162,6 +157,15 @@ static int add_helper(struct reap *r, struct proc *p, size_t at, struct buf *lin
 	s.ev = e;
 	s.verdict = worker->verdict;
 	return write_intent(r, &s, worker, lines) < 0 ? -ENOMEM : 1;
+}
+
+static bool has_room(const struct reap *r, size_t worker)
+{
+	size_t helpers = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		helpers += r->victims[i].role == ROLE_HELPER && r->victims[i].worker == worker;
+	return helpers < REAP_HELPERS_MAX;
 }
 
 static int add_new(struct reap *r, struct snapshot *s, struct buf *lines)
@@ -176,7 +180,8 @@ static int add_new(struct reap *r, struct snapshot *s, struct buf *lines)
 		if (is_victim(r, p->id) || p->state == 'Z')
 			continue;
 		above = victim_above(r, s, p->id.pid);
-		if (!above || !r->config->policy.helpers)
+		if (!above || !r->config->policy.helpers ||
+		    !has_room(r, (size_t)(above - r->victims)))
 			continue;
 		one = add_helper(r, p, (size_t)(above - r->victims), lines);
 		if (one < 0)

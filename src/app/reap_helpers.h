@@ -9,14 +9,20 @@
 #include "app/reap.h"
 
 /**
- * Pins a process and adds it to the victims; a failure is told to the sink (of workers).
+ * Pins a process and adds it to the victims.
  *
- * @return the victim, valid until the next call, or NULL.
+ * @param worker	of a helper: its worker's place among the victims; else its own.
+ * @return 0; -ESRCH: it is gone; other negative errno.
  */
-struct victim *reap_add(struct reap *r, struct ident id, enum role role);
+int reap_add(struct reap *r, struct ident id, enum role role, size_t worker) _must_check_;
 
-/** Pins the helpers of first->subjects[worker], at most REAP_HELPERS_MAX, behind victims[at]. */
-void reap_pin_helpers(struct reap *r, const struct audit *first, size_t worker, size_t at);
+/**
+ * Pins the helpers of first->subjects[worker], at most REAP_HELPERS_MAX, behind victims[at].
+ *
+ * @return 0, also where some are gone; negative errno: one that is there could not be pinned.
+ */
+int reap_pin_helpers(struct reap *r, const struct audit *first, size_t worker, size_t at)
+	_must_check_;
 
 /** Closes every helper from that place on which is not to be ended: its worker is spared, or a guard objects. */
 void reap_spare_helpers(struct reap *r, size_t from);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "app/output.h"
 #include "base/clock.h"
@@ -11,8 +12,20 @@
 #include "model/grow.h"
 #include "report/json.h"
 
+/* Each victim is held by two descriptors. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int round_open(const struct options *o, const struct config *c, struct look *l, struct round *ret)
 {
+	raise_descriptor_limit();
 	*ret = (struct round){
 		.options = o,
 		.config = c,
@@ -87,7 +100,7 @@ static void open_breaker(struct round *r)
 		       "%zu due workers are held back: policy.max_kills_per_sweep is %u, "
 		       "policy.max_kills_per_hour %u",
 		       r->held, r->config->limits.per_sweep, r->config->limits.per_hour);
-	if (r->options->json)
+	if (r->options->json && r->announce)
 		announce(r, EVENT_BREAKER, NULL, text);
 	else
 		log_error("%s", text);

@@ -3,19 +3,27 @@
  * The end of the kill path on living processes: who is signalled when, and what is told of it.
  */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "app/reap.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/pin.h"
+#include "build.h"
 #include "live.h"
 #include "model/grow.h"
+#include "observe/evidence.h"
+#include "tmpdir.h"
 
 TestSuite(reap, .timeout = 120);
 
 enum {
-	TOLD_MAX = 8,
+	TOLD_MAX = 64,
+	MANY = 40,
 	SOON_MS = 200,
 	LONG_MS = 60 * 1000,
 };
@@ -148,4 +156,107 @@ Test(reap, a_helper_is_ended_after_its_worker)
 	scene_done(&s);
 	live_end(worker);
 	live_end(helper);
+}
+
+/* ---- with a second look ---- */
+
+struct whole {
+	struct scene scene;
+	struct config *config;
+	struct tmpdir dir;
+	struct audit_log log;
+	char log_path[128];
+	struct audit first;
+	size_t items[MANY];
+};
+
+/* A first look that took these processes for workers that are due. */
+static void whole_make(struct whole *w, const pid_t *pids, size_t count)
+{
+	struct problem problem;
+
+	scene_make(&w->scene);
+	w->dir = tmpdir_make();
+	(void)snprintf(w->log_path, sizeof(w->log_path), "%s/audit.jsonl", w->dir.path);
+	cr_assert_eq(config_load_text("none", NULL, 0, NULL, 0, &w->config, &problem), 0);
+	cr_assert_eq(look_open(w->config, pids, 1, &w->scene.look), 0);
+	cr_assert_eq(audit_log_open(w->log_path, &w->log), 0);
+	w->scene.reap.config = w->config;
+	w->scene.reap.log = &w->log;
+	w->scene.reap.settled = false;
+	w->first = build_audit();
+	for (size_t i = 0; i < count; i++) {
+		struct subject *s = build_worker(&w->first, -1, pids[i]);
+		_cleanup_(evidence_done) struct evidence e = { 0 };
+		_cleanup_close_ int dirfd = pin_open(pids[i]);
+
+		cr_assert_eq(evidence_look(dirfd, pids[i], 0, NULL, &e), 0);
+		s->id = e.id;
+		w->items[i] = i;
+	}
+}
+
+static void whole_done(struct whole *w)
+{
+	reap_done(&w->scene.reap);
+	look_close(&w->scene.look);
+	audit_log_close(&w->log);
+	audit_done(&w->first);
+	config_free(w->config);
+	tmpdir_remove(&w->dir);
+}
+
+static size_t count_told(const struct scene *s, enum outcome outcome)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->told_count; i++)
+		count += s->told[i].outcome == outcome;
+	return count;
+}
+
+Test(reap, what_is_no_worker_any_more_did_not_vanish)
+{
+	pid_t pids[] = { live_start(live_pause, NULL), live_start(live_pause, NULL) };
+	struct whole w = { 0 };
+	const struct plan plan = { .items = w.items, .count = ARRAY_SIZE(pids) };
+
+	whole_make(&w, pids, ARRAY_SIZE(pids));
+	live_end(pids[1]);
+	cr_assert_eq(reap_begin(&w.scene.reap, &w.first, &plan), 0);
+	cr_assert_eq(w.scene.told_count, 2);
+	cr_expect_eq(told_of(&w.scene, pids[0])->outcome, OUTCOME_SPARED);
+	cr_expect_eq(told_of(&w.scene, pids[1])->outcome, OUTCOME_VANISHED);
+	cr_expect_eq(pin_wait(w.scene.reap.victims[0].pidfd, 0), 0);
+	whole_done(&w);
+	live_end(pids[0]);
+}
+
+static rlim_t descriptors(void)
+{
+	_cleanup_close_ int next = dup(0);
+
+	return (rlim_t)next;
+}
+
+Test(reap, descriptors_for_a_few_end_a_few)
+{
+	struct rlimit limit;
+	struct whole w = { 0 };
+	const struct plan plan = { .items = w.items, .count = MANY };
+	pid_t pids[MANY];
+
+	for (size_t i = 0; i < MANY; i++)
+		pids[i] = live_start(live_pause, NULL);
+	whole_make(&w, pids, MANY);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = descriptors() + MANY; /* half of them are pinned by so many */
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cr_expect_eq(reap_begin(&w.scene.reap, &w.first, &plan), 0, "the second look fails");
+	cr_expect_eq(w.scene.told_count, MANY);
+	cr_expect_gt(count_told(&w.scene, OUTCOME_REFUSED), 0);
+	cr_expect_gt(count_told(&w.scene, OUTCOME_SPARED), 0, "they are no workers");
+	whole_done(&w);
+	for (size_t i = 0; i < MANY; i++)
+		live_end(pids[i]);
 }
