@@ -44,14 +44,18 @@ static uint32_t stir(uint64_t hash)
 	return (uint32_t)(hash >> 32);
 }
 
+/* Names that differ in their last byte alone, as numbers in a row do, become neighbours: what is looked up
+ * next is in the cache already. */
 uint32_t ledger_index_hash(const void *bytes, size_t len)
 {
 	const unsigned char *at = bytes;
-	uint64_t hash = UINT64_C(14695981039346656037);
+	uint64_t hash = UINT64_C(14695981039346656037), last = len;
 
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ at[i]) * UINT64_C(1099511628211);
-	return stir(hash);
+	for (size_t i = 0; i < len; i++) {
+		hash = (hash ^ last) * UINT64_C(1099511628211);
+		last = at[i];
+	}
+	return (stir(hash) & ~0xfu) + (uint32_t)last;
 }
 
 uint32_t ledger_index_hash_pair(uint64_t a, uint64_t b)

@@ -70,20 +70,18 @@ uint32_t ledger_store_find_worker(const struct ledger_store *s, struct ident id)
 	return worker;
 }
 
-static bool is_binding(const struct ledger_binding *b, uint32_t entry, uint32_t worker)
-{
-	return ((uint64_t)b->entry << 32 | b->worker) == ((uint64_t)entry << 32 | worker);
-}
-
 static uint32_t find_binding(const struct ledger_store *s, uint32_t entry, uint32_t worker)
 {
-	uint32_t hash = ledger_index_hash_pair(entry, worker), at = 0, binding;
+	uint32_t at = ledger_store_entry(s, entry)->bindings;
 
-	do
-		binding = ledger_index_next(&s->by_pair, hash, &at);
-	while (binding != LEDGER_NONE &&
-	       !is_binding(ledger_store_binding(s, binding), entry, worker));
-	return binding;
+	for (unsigned i = 0; at && i < LEDGER_TWINS_MAX; i++) {
+		const struct ledger_binding *b = ledger_store_binding(s, at - 1);
+
+		if (b->worker == worker)
+			return at - 1;
+		at = b->next_of_entry;
+	}
+	return LEDGER_NONE;
 }
 
 bool ledger_store_is_bound(const struct ledger_store *s, uint32_t entry, uint32_t worker)
@@ -193,21 +191,14 @@ int ledger_store_need_worker(struct ledger_store *s, struct ident id, uint32_t *
 	return 0;
 }
 
-static int make_binding(struct ledger_store *s, uint32_t entry, uint32_t worker,
-			uint32_t *ret_binding)
+static uint32_t make_binding(struct ledger_store *s, uint32_t entry, uint32_t worker)
 {
 	struct ledger_entry *e = ledger_store_entry(s, entry);
 	struct ledger_worker *w = ledger_store_worker(s, worker);
 	uint32_t binding = ledger_pool_take(&s->bindings, sizeof(struct ledger_binding));
-	int err;
 
 	if (binding == LEDGER_NONE)
-		return -LEDGER_ENOMEM;
-	err = ledger_index_put(&s->by_pair, ledger_index_hash_pair(entry, worker), binding);
-	if (err < 0) {
-		ledger_pool_give(&s->bindings, sizeof(struct ledger_binding), binding);
-		return err;
-	}
+		return LEDGER_NONE;
 	*ledger_store_binding(s, binding) = (struct ledger_binding){
 		.next_of_worker = w->bindings,
 		.next_of_entry = e->bindings,
@@ -216,11 +207,12 @@ static int make_binding(struct ledger_store *s, uint32_t entry, uint32_t worker,
 	};
 	if (w->bindings)
 		ledger_store_binding(s, w->bindings - 1)->prev_of_worker = binding + 1;
+	if (e->bindings)
+		ledger_store_binding(s, e->bindings - 1)->prev_of_entry = binding + 1;
 	w->bindings = binding + 1;
 	e->bindings = binding + 1;
 	++*s->used;
-	*ret_binding = binding;
-	return 0;
+	return binding;
 }
 
 int ledger_store_bind(struct ledger_store *s, uint32_t entry, uint32_t worker, uint64_t ms,
@@ -228,12 +220,11 @@ int ledger_store_bind(struct ledger_store *s, uint32_t entry, uint32_t worker, u
 {
 	uint32_t binding = find_binding(s, entry, worker);
 	struct ledger_binding *b;
-	int err = 0;
 
 	if (binding == LEDGER_NONE)
-		err = make_binding(s, entry, worker, &binding);
-	if (err < 0)
-		return err;
+		binding = make_binding(s, entry, worker);
+	if (binding == LEDGER_NONE)
+		return -LEDGER_ENOMEM;
 	b = ledger_store_binding(s, binding);
 	b->ms = b->epoch == epoch ? MAX(b->ms, ms) : ms;
 	b->epoch = epoch;
@@ -243,16 +234,15 @@ int ledger_store_bind(struct ledger_store *s, uint32_t entry, uint32_t worker, u
 void ledger_store_unbind(struct ledger_store *s, uint32_t binding)
 {
 	struct ledger_binding *b = ledger_store_binding(s, binding);
-	uint32_t *link = &ledger_store_entry(s, b->entry)->bindings;
 
-	while (*link != binding + 1)
-		link = &ledger_store_binding(s, *link - 1)->next_of_entry;
-	*link = b->next_of_entry;
 	*(b->prev_of_worker ? &ledger_store_binding(s, b->prev_of_worker - 1)->next_of_worker
 			    : &ledger_store_worker(s, b->worker)->bindings) = b->next_of_worker;
 	if (b->next_of_worker)
 		ledger_store_binding(s, b->next_of_worker - 1)->prev_of_worker = b->prev_of_worker;
-	ledger_index_remove(&s->by_pair, ledger_index_hash_pair(b->entry, b->worker), binding);
+	*(b->prev_of_entry ? &ledger_store_binding(s, b->prev_of_entry - 1)->next_of_entry
+			   : &ledger_store_entry(s, b->entry)->bindings) = b->next_of_entry;
+	if (b->next_of_entry)
+		ledger_store_binding(s, b->next_of_entry - 1)->prev_of_entry = b->prev_of_entry;
 	ledger_pool_give(&s->bindings, sizeof(*b), binding);
 	--*s->used;
 }
@@ -340,5 +330,4 @@ void ledger_store_done(struct ledger_store *s)
 	free(s->bindings.items);
 	free(s->by_name.slots);
 	free(s->by_ident.slots);
-	free(s->by_pair.slots);
 }

@@ -15,6 +15,8 @@ enum {
 	LEDGER_STORE_ITEMS = 1024 * 1024,   /* of one: more than one call can read from one log */
 	LEDGER_STORE_SHARE = 1024,          /* of one, however full the others are */
 	LEDGER_STORE_WORKERS = 256 * 1024,  /* beyond, workers are forgotten before tasks */
+	LEDGER_TWINS_MAX =
+		32, /* bindings of a task among which one that comes again is looked for */
 	LEDGER_NAME_HERE = 16,
 };
 
@@ -78,7 +80,7 @@ struct ledger_worker {
 
 struct ledger_binding {
 	uint32_t next_of_worker, prev_of_worker; /* plus 1 */
-	uint32_t next_of_entry;                  /* plus 1 */
+	uint32_t next_of_entry, prev_of_entry;   /* plus 1 */
 	uint32_t entry;
 	uint32_t worker;
 	uint32_t epoch;
@@ -89,7 +91,7 @@ struct ledger_store {
 	uint32_t *used;                               /* items of all stores; not owned */
 	uint32_t first[LIST_COUNT], last[LIST_COUNT]; /* plus 1 */
 	struct ledger_pool entries, workers, bindings;
-	struct ledger_index by_name, by_ident, by_pair;
+	struct ledger_index by_name, by_ident;
 	uint32_t hand;    /* the worker that is looked at next for forgetting */
 	uint64_t gone_ms; /* the last thing that was known of a worker that was forgotten */
 };
@@ -112,7 +114,10 @@ uint32_t ledger_store_find(const struct ledger_store *s, bool is_job, const char
 /** Finds a worker. @return its number; LEDGER_NONE. */
 uint32_t ledger_store_find_worker(const struct ledger_store *s, struct ident id);
 
-/** Tells whether an entry is bound to a worker. */
+/**
+ * Tells whether an entry is bound to a worker. (Of a task with very many workers only the newest are looked
+ * at: for such a task what comes twice is counted twice, and nothing else.)
+ */
 bool ledger_store_is_bound(const struct ledger_store *s, uint32_t entry, uint32_t worker);
 
 /**
@@ -134,7 +139,7 @@ int ledger_store_need(struct ledger_store *s, bool is_job, const char *name, uin
 int ledger_store_need_worker(struct ledger_store *s, struct ident id, uint32_t *ret_worker)
 	_must_check_;
 
-/** Binds an entry to a worker, once; a later record makes it later. @return as ledger_store_need(). */
+/** Binds an entry to a worker, once; a later record makes it later. @return 0; -LEDGER_ENOMEM. */
 int ledger_store_bind(struct ledger_store *s, uint32_t entry, uint32_t worker, uint64_t ms,
 		      uint32_t epoch) _must_check_;
 

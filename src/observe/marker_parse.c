@@ -111,14 +111,29 @@ static bool is_printable(const char *line, size_t len)
 	return true;
 }
 
+/* Empties the record. A string is empty when it begins so: to zero all of the half kilobyte would take
+ * longer than to read the line. */
+static void clear(struct marker *m)
+{
+	m->unix_ms = m->pid_ns = m->n = 0;
+	m->event = MARKER_UNKNOWN;
+	m->host = m->daemon = m->worker = (struct ident){ 0 };
+	m->pool = POOL_UNKNOWN;
+	m->pool_timeout_ms = UNKNOWN_U64;
+	m->tasks_all = m->has_uid = false;
+	m->uid = 0;
+	m->lport = m->dport = 0;
+	m->boot[0] = m->class_name[0] = m->app[0] = '\0';
+	m->task[0] = m->job[0] = m->outcome[0] = '\0';
+}
+
 static const char *read_words(const char *line, struct cursor *c, struct marker *ret,
 			      unsigned *ret_unknown_keys)
 {
 	struct marker_token t;
 	uint32_t seen = 0;
 
-	memset(ret, 0, sizeof(*ret));
-	ret->pool_timeout_ms = UNKNOWN_U64;
+	clear(ret);
 	*ret_unknown_keys = 0;
 	if (!take_token(c, &t) || !marker_value_number(t, parse_time_max_ms, &ret->unix_ms))
 		return "expected milliseconds since 1970";

@@ -17,7 +17,6 @@ enum {
 	CROWD = LEDGER_INDEX_RUN_MAX + 2,
 	/* A table with so many members has 4096 slots: equal low bits are one place in it. */
 	CROWD_BITS = 0xfff,
-	PAIR_SIDE = 2400, /* so many tasks and workers have pairs of every hash */
 };
 
 static void add(struct ledger *l, uint32_t log, const struct marker *m)
@@ -240,8 +239,9 @@ Test(ledger_store, a_worker_remembers_the_end_of_forgotten_tasks)
 	ledger_store_done(&s);
 }
 
-/* Finds two numbers whose hashes are equal, one of them even and one odd. */
-static void find_twins(uint32_t (*hash)(uint32_t number), uint32_t *ret_a, uint32_t *ret_b)
+/* Finds two numbers whose hashes are equal; if asked for, one of them even and one odd. */
+static void find_twins(uint32_t (*hash)(uint32_t number), bool mixed, uint32_t *ret_a,
+		       uint32_t *ret_b)
 {
 	uint32_t size = 1u << 22, limit = size / 2, *table = calloc(size, sizeof(*table));
 
@@ -251,7 +251,7 @@ static void find_twins(uint32_t (*hash)(uint32_t number), uint32_t *ret_a, uint3
 		uint32_t at = hash(i) & (size - 1);
 
 		for (; table[at]; at = (at + 1) & (size - 1))
-			if (hash(table[at]) == hash(i) && (table[at] - i) % 2) {
+			if (hash(table[at]) == hash(i) && (!mixed || (table[at] - i) % 2)) {
 				*ret_a = table[at];
 				*ret_b = i;
 			}
@@ -279,11 +279,6 @@ static uint32_t hash_start(uint32_t i)
 	return ledger_index_hash_pair(1, i);
 }
 
-static uint32_t hash_pair(uint32_t i)
-{
-	return ledger_index_hash_pair(i / PAIR_SIDE, i % PAIR_SIDE);
-}
-
 static uint32_t hash_owner(uint32_t i)
 {
 	return ledger_index_hash_pair((uint64_t)4711 << 32 | i,
@@ -297,7 +292,7 @@ Test(ledger_store, equal_hashes_are_not_equal_names)
 	uint32_t a, b, one, other;
 	char name[16];
 
-	find_twins(hash_number, &a, &b);
+	find_twins(hash_number, false, &a, &b);
 	(void)snprintf(name, sizeof(name), "%07u", a);
 	cr_assert_eq(ledger_store_need(&s, false, name, &one), 0);
 	(void)snprintf(name, sizeof(name), "%07u", b);
@@ -314,7 +309,7 @@ Test(ledger_store, equal_hashes_are_not_equal_kinds)
 	uint32_t a, b, one;
 	char name[16];
 
-	find_twins(hash_kind, &a, &b);
+	find_twins(hash_kind, true, &a, &b);
 	(void)snprintf(name, sizeof(name), "%07u", a);
 	cr_assert_eq(ledger_store_need(&s, a % 2, name, &one), 0);
 	(void)snprintf(name, sizeof(name), "%07u", b);
@@ -327,7 +322,7 @@ Test(ledger_store, equal_hashes_are_not_equal_workers)
 	struct ledger_store s = { .used = &(uint32_t){ 0 } };
 	uint32_t a, b, one, other;
 
-	find_twins(hash_start, &a, &b);
+	find_twins(hash_start, false, &a, &b);
 	cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 1, a }, &one), 0);
 	cr_assert_eq(ledger_store_find_worker(&s, (struct ident){ 1, b }), LEDGER_NONE);
 	cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 1, b }, &other), 0);
@@ -335,33 +330,31 @@ Test(ledger_store, equal_hashes_are_not_equal_workers)
 	ledger_store_done(&s);
 }
 
-static void fill_side(struct ledger_store *s)
-{
-	uint32_t entry, worker;
-	char name[16];
-
-	for (uint32_t i = 0; i < PAIR_SIDE; i++) {
-		(void)snprintf(name, sizeof(name), "%u", i);
-		cr_assert_eq(ledger_store_need(s, false, name, &entry), 0);
-		cr_assert_eq(ledger_store_need_worker(s, (struct ident){ 1, i }, &worker), 0);
-		cr_assert(entry == i && worker == i);
-	}
-}
-
-Test(ledger_store, equal_hashes_are_not_equal_bindings)
+/* A task with so many workers that one of them is not looked for any more. */
+Test(ledger_store, bindings_of_one_task)
 {
 	struct ledger_store s = { .used = &(uint32_t){ 0 } };
-	uint32_t a, b;
+	uint32_t entry, worker;
 
-	fill_side(&s);
-	find_twins(hash_pair, &a, &b);
-	cr_assert_eq(ledger_store_bind(&s, a / PAIR_SIDE, a % PAIR_SIDE, 1, 1), 0);
-	cr_assert_not(ledger_store_is_bound(&s, b / PAIR_SIDE, b % PAIR_SIDE));
-	cr_assert_eq(ledger_store_bind(&s, b / PAIR_SIDE, b % PAIR_SIDE, 1, 1), 0);
-	cr_assert(ledger_store_is_bound(&s, a / PAIR_SIDE, a % PAIR_SIDE));
-	ledger_store_unbind(&s, ledger_store_worker(&s, a % PAIR_SIDE)->bindings - 1);
-	cr_assert_not(ledger_store_is_bound(&s, a / PAIR_SIDE, a % PAIR_SIDE));
-	cr_assert(ledger_store_is_bound(&s, b / PAIR_SIDE, b % PAIR_SIDE));
+	cr_assert_eq(ledger_store_need(&s, false, "task", &entry), 0);
+	for (uint32_t i = 0; i <= LEDGER_TWINS_MAX; i++) {
+		cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 1, i }, &worker), 0);
+		cr_assert_eq(ledger_store_bind(&s, entry, worker, 1, 1), 0);
+		cr_assert_eq(ledger_store_bind(&s, entry, worker, 1, 1), 0);
+	}
+	cr_assert_eq(s.bindings.used, LEDGER_TWINS_MAX + 1);
+	cr_assert_not(ledger_store_is_bound(&s, entry, 0));
+	cr_assert(ledger_store_is_bound(&s, entry, 1));
+	/* One from the middle, the last, the first. */
+	ledger_store_unbind(&s, ledger_store_worker(&s, 7)->bindings - 1);
+	cr_assert_not(ledger_store_is_bound(&s, entry, 7));
+	cr_assert(ledger_store_is_bound(&s, entry, 0));
+	ledger_store_unbind(&s, ledger_store_worker(&s, 0)->bindings - 1);
+	ledger_store_unbind(&s, ledger_store_worker(&s, LEDGER_TWINS_MAX)->bindings - 1);
+	for (uint32_t i = 0; i <= LEDGER_TWINS_MAX; i++)
+		cr_assert_eq(ledger_store_is_bound(&s, entry, i),
+			     i && i != 7 && i != LEDGER_TWINS_MAX);
+	cr_assert_eq(s.bindings.used, LEDGER_TWINS_MAX - 2);
 	ledger_store_done(&s);
 }
 
@@ -373,7 +366,7 @@ Test(ledger_store, equal_hashes_are_not_equal_owners)
 	uint32_t a, b;
 	char log[64];
 
-	find_twins(hash_owner, &a, &b);
+	find_twins(hash_owner, false, &a, &b);
 	(void)snprintf(log, sizeof(log), "log 1 %u", a);
 	script_run(&s, log, &q);
 	script_run(&s, "1000 host host=4711:50 WHO class=pyspark\n5000 begin task=17 " W, &q);
@@ -424,24 +417,6 @@ Test(ledger_store, a_crowd_of_workers_proves_nothing)
 	cr_assert_eq(ledger_ask(s.ledger, &script_usual, &facts), 0);
 	cr_assert_not(facts.logs_whole);
 	ledger_free(s.ledger);
-}
-
-Test(ledger_store, a_crowd_of_bindings_is_refused)
-{
-	struct ledger_store s = { .used = &(uint32_t){ 0 } };
-	uint32_t n = 0;
-	int err = 0;
-
-	fill_side(&s);
-	for (uint32_t i = 0; i < PAIR_SIDE * PAIR_SIDE && !err; i++)
-		if (!(hash_pair(i) & CROWD_BITS)) {
-			err = ledger_store_bind(&s, i / PAIR_SIDE, i % PAIR_SIDE, 1, 1);
-			n++;
-		}
-	cr_assert_eq(err, -LEDGER_E2BIG);
-	cr_assert_gt(n, LEDGER_INDEX_RUN_MAX);
-	cr_assert_eq(s.bindings.used, n - 1);
-	ledger_store_done(&s);
 }
 
 /* A crowd of hosts: the last ones are not believed, the others are. */
