@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/look_argv.h"
 #include "app/look_judge.h"
+#include "app/look_runs.h"
 #include "app/look_sockets.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -14,19 +16,6 @@
 #include "correlate/tree.h"
 #include "model/grow.h"
 #include "observe/evidence.h"
-
-/* An argv that was read once per exec: the name changes with most execs, and what is young is read again. */
-struct argv_cache {
-	struct ident id;
-	char comm[PROC_COMM_MAX];
-	char *argv; /* owned */
-	size_t len;
-	bool used; /* by this look */
-};
-
-enum {
-	ARGV_SETTLED_MS = 60 * 1000
-};
 
 int look_open(const struct config *config, const pid_t *hosts, size_t host_count, struct look *ret)
 {
@@ -54,15 +43,6 @@ int look_open(const struct config *config, const pid_t *hosts, size_t host_count
 	}
 	*ret = l;
 	return 0;
-}
-
-static void forget_argvs(struct look *l)
-{
-	for (size_t i = 0; i < l->argv_count; i++)
-		free(l->argvs[i].argv);
-	free(l->argvs);
-	l->argvs = NULL;
-	l->argv_count = 0;
 }
 
 int look_reconfigure(struct look *l, const struct config *config)
@@ -97,7 +77,7 @@ int look_reconfigure(struct look *l, const struct config *config)
 
 void look_close(struct look *l)
 {
-	forget_argvs(l);
+	look_argv_forget(l);
 	look_runs_free(l);
 	history_done(&l->history);
 	ledger_free(l->ledger);
@@ -120,92 +100,6 @@ int look_pinned(const struct look *l, struct ident id)
 	if (l->pin_count)
 		pin = bsearch(&id, l->pins, l->pin_count, sizeof(*l->pins), compare_pins);
 	return pin ? pin->dirfd : -1;
-}
-
-static struct argv_cache *cached(const struct look *l, const struct proc *p)
-{
-	for (size_t i = 0; i < l->argv_count; i++)
-		if (ident_equal(l->argvs[i].id, p->id))
-			return &l->argvs[i];
-	return NULL;
-}
-
-static bool is_settled(const struct proc *p, uint64_t boot_ms)
-{
-	return clock_ticks_to_ms(p->id.start) + ARGV_SETTLED_MS < boot_ms;
-}
-
-static int from_cache(struct argv_cache *c, struct proc *p)
-{
-	p->argv = malloc(c->len + 1);
-	if (!p->argv)
-		return -ENOMEM;
-	memcpy(p->argv, c->argv, c->len);
-	p->argv[c->len] = '\0';
-	p->argv_len = c->len;
-	c->used = true;
-	return 0;
-}
-
-static int to_cache(struct look *l, const struct proc *p)
-{
-	size_t room = l->argv_count; /* grown one by one: few processes are candidates */
-	struct argv_cache *c = grow(l->argvs, l->argv_count, &room, sizeof(*c), PROC_COUNT_MAX);
-
-	if (!c)
-		return -ENOMEM;
-	l->argvs = c;
-	c = &c[l->argv_count];
-	c->argv = malloc(p->argv_len + 1);
-	if (!c->argv)
-		return -ENOMEM;
-	memcpy(c->argv, p->argv, p->argv_len);
-	memcpy(c->comm, p->comm, sizeof(c->comm));
-	c->id = p->id;
-	c->len = p->argv_len;
-	c->used = true;
-	l->argv_count++;
-	return 0;
-}
-
-static void drop_unused(struct look *l)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < l->argv_count; i++) {
-		if (l->argvs[i].used) {
-			l->argvs[kept] = l->argvs[i];
-			l->argvs[kept++].used = false;
-		} else {
-			free(l->argvs[i].argv);
-		}
-	}
-	l->argv_count = kept;
-}
-
-static int read_argv(struct look *l, struct proc *p, uint64_t boot_ms)
-{
-	struct argv_cache *c = cached(l, p);
-	int err;
-
-	if (c && is_settled(p, boot_ms) && strcmp(c->comm, p->comm) == 0)
-		return from_cache(c, p);
-	err = processes_read_argv(p);
-	if (err < 0)
-		return err == -ENOMEM ? err : 0; /* gone or denied: it has no argv then */
-	return c || !is_settled(p, boot_ms) ? 0 : to_cache(l, p);
-}
-
-static int read_argvs(struct look *l, const struct tree_input *in, struct audit *a)
-{
-	for (size_t i = 0; i < a->snapshot.count; i++) {
-		struct proc *p = &a->snapshot.procs[i];
-
-		if (tree_wants_argv(a, in, p) && read_argv(l, p, a->boot_ms) < 0)
-			return -ENOMEM;
-	}
-	drop_unused(l);
-	return 0;
 }
 
 /* What earlier looks of this run saw as a living daemon's children. */
@@ -332,7 +226,7 @@ static int describe_hosts(struct look *l, struct audit *a)
 		uint64_t began_ms = clock_ticks_to_ms(h->id.start);
 
 		h->up_ms = a->boot_ms > began_ms ? a->boot_ms - began_ms : 0;
-		if (!p->argv && read_argv(l, p, a->boot_ms) < 0)
+		if (!p->argv && look_argv_read(l, p, a->boot_ms) < 0)
 			return -ENOMEM;
 		label_host(h, p);
 	}
@@ -391,7 +285,7 @@ static int cut_to_named(struct look *l, struct audit *a)
 
 static int build(struct look *l, struct tree_input *in, struct audit *a)
 {
-	int err = read_argvs(l, in, a);
+	int err = look_argv_read_all(l, in, a);
 
 	if (err == 0)
 		err = tree_build(a, in);

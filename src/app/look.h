@@ -38,8 +38,10 @@ struct look {
 	struct ledger *ledger;
 	struct markers_counts marker_counts;
 	struct history history;
-	struct argv_cache *argvs; /* owned array, sorted */
+	struct argv_cache *argvs; /* owned array */
 	size_t argv_count;
+	size_t argv_sorted; /* of these, by identity */
+	size_t argv_room;
 	struct host_runs *runs; /* owned array: when hosts were seen running */
 	size_t run_count;
 	const struct look_pin *pins; /* for the next look; borrowed; sorted by pid */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/look_runs.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/pin.h"
@@ -16,18 +17,6 @@
 
 enum {
 	CLOCK_STEP_MS = 2000, /* the wall clock drifts by less between two looks */
-	RUNS_MAX = 16384,     /* moments at which one host was seen running */
-	RUN_APART_MS = 1000,
-};
-
-/* When one host was seen to run: its CPU clock had advanced and it was not stopped. */
-struct host_runs {
-	struct ident id;
-	uint64_t cpu_ns;
-	uint64_t *wall_ms; /* owned; sorted */
-	size_t count;
-	size_t room;
-	bool seen; /* by this look */
 };
 
 static int take_record(void *arg, const struct marker_source *source, const struct marker *m)
@@ -83,94 +72,6 @@ int look_logged_hosts(struct look *l, struct audit *a)
 	return 0;
 }
 
-static void run_clear(struct host_runs *r)
-{
-	free(r->wall_ms);
-	*r = (struct host_runs){ 0 };
-}
-
-void look_runs_free(struct look *l)
-{
-	for (size_t i = 0; i < l->run_count; i++)
-		run_clear(&l->runs[i]);
-	free(l->runs);
-	l->runs = NULL;
-	l->run_count = 0;
-}
-
-static struct host_runs *find_runs(const struct look *l, struct ident id)
-{
-	for (size_t i = 0; i < l->run_count; i++)
-		if (ident_equal(l->runs[i].id, id))
-			return &l->runs[i];
-	return NULL;
-}
-
-static int add_run(struct host_runs *r, uint64_t wall_ms)
-{
-	uint64_t *more;
-
-	if (r->count && wall_ms < r->wall_ms[r->count - 1])
-		r->count = 0; /* the clock went back: no age counts across that */
-	if (r->count && wall_ms < r->wall_ms[r->count - 1] + RUN_APART_MS)
-		return 0;
-	if (r->count == RUNS_MAX)
-		memmove(r->wall_ms, r->wall_ms + 1, --r->count * sizeof(*r->wall_ms));
-	more = grow(r->wall_ms, r->count, &r->room, sizeof(*more), RUNS_MAX);
-	if (!more)
-		return -ENOMEM;
-	r->wall_ms = more;
-	more[r->count++] = wall_ms;
-	return 0;
-}
-
-static int watch_host(struct look *l, const struct audit *a, const struct host *h)
-{
-	const struct proc *p = snapshot_find(&a->snapshot, h->id.pid);
-	struct host_runs *r = find_runs(l, h->id);
-	uint64_t cpu_ns = cpu_clock_process_ns(h->id.pid);
-	bool ran;
-
-	if (!r) {
-		size_t room = l->run_count; /* one by one: a machine has few hosts */
-
-		r = grow(l->runs, l->run_count, &room, sizeof(*r), PROC_COUNT_MAX);
-		if (!r)
-			return -ENOMEM;
-		l->runs = r;
-		r = &r[l->run_count++];
-		r->id = h->id;
-		r->cpu_ns = cpu_ns;
-		r->seen = true;
-		return 0;
-	}
-	ran = cpu_ns != UNKNOWN_U64 && r->cpu_ns != UNKNOWN_U64 && cpu_ns > r->cpu_ns;
-	r->cpu_ns = cpu_ns;
-	r->seen = true;
-	if (p && (p->state == 'T' || p->state == 't'))
-		r->count = 0; /* a stopped host purges nothing: begin again */
-	return ran ? add_run(r, a->wall_ms) : 0;
-}
-
-static int watch_hosts(struct look *l, const struct audit *a)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < a->host_count; i++)
-		if (watch_host(l, a, &a->hosts[i]) < 0)
-			return -ENOMEM;
-	for (size_t i = 0; i < l->run_count; i++) {
-		if (l->runs[i].seen) {
-			l->runs[kept] = l->runs[i];
-			l->runs[kept++].seen = false;
-		} else {
-			run_clear(&l->runs[i]);
-		}
-	}
-	l->run_count = kept;
-	return 0;
-}
-
 /* A host's name as its own writers know it needs its namespace; little else is asked of it. */
 static int name_hosts(const struct look *l, const struct audit *a, struct ledger_name *ret)
 {
@@ -219,7 +120,6 @@ static int ask_markers(struct look *l, const struct audit *a, const struct ledge
 {
 	const struct worker_class *c =
 		s->class_index >= 0 ? &a->classes.class[s->class_index] : NULL;
-	const struct host_runs *runs = s->host >= 0 ? find_runs(l, a->hosts[s->host].id) : NULL;
 	uint64_t age_ms = MIN(s->ev.age_ms, a->wall_ms);
 	struct ledger_question q = {
 		.worker = name_of(l, &s->ev),
@@ -232,14 +132,14 @@ static int ask_markers(struct look *l, const struct audit *a, const struct ledge
 		.last_byte_ms = UNKNOWN_U64,
 		.class_pool_timeout_ms = c ? c->pool_timeout_ms : UNKNOWN_U64,
 		.now_ms = a->wall_ms,
-		.host_runs = runs ? runs->wall_ms : NULL,
-		.host_run_count = runs ? runs->count : 0,
 	};
 
-	if (s->host >= 0)
+	if (s->host >= 0) {
 		q.host = names[s->host];
-	else if (s->host_id.pid)
+		q.host_runs = look_runs_of(l, a->hosts[s->host].id, &q.host_run_count);
+	} else if (s->host_id.pid) {
 		q.host = (struct ledger_name){ .id = s->host_id, .our_pid_ns = l->self.pid_ns };
+	}
 	if (s->daemon >= 0)
 		q.daemon = name_of(l, &a->daemons[s->daemon].ev);
 	if (s->socket.silent_ms != UNKNOWN_U64)
@@ -403,7 +303,7 @@ int look_judge(struct look *l, const struct tree_input *in, struct audit *a)
 {
 	_cleanup_free_ struct ledger_name *names = calloc(a->host_count + 1, sizeof(*names));
 
-	if (!names || watch_hosts(l, a) < 0 || name_hosts(l, a, names) < 0)
+	if (!names || look_runs_note(l, a) < 0 || name_hosts(l, a, names) < 0)
 		return -ENOMEM;
 	describe_logs(l, a, names);
 	for (size_t i = 0; i < a->daemon_count; i++)

@@ -22,9 +22,6 @@ int look_markers(struct look *l, struct audit *a) _must_check_;
  */
 int look_logged_hosts(struct look *l, struct audit *a) _must_check_;
 
-/** Frees what was remembered of one host. */
-void look_runs_free(struct look *l);
-
 /**
  * Fills facts and verdicts, and keeps in the history what the next look needs.
  *

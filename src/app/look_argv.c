@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/look_argv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "model/grow.h"
+
+/* An argv that was read once per exec: the name changes with most execs, and what is young is read again. */
+struct argv_cache {
+	struct ident id;
+	char comm[PROC_COMM_MAX];
+	char *argv; /* owned */
+	size_t len;
+	bool used; /* by this look */
+};
+
+enum {
+	ARGV_SETTLED_MS = 60 * 1000
+};
+
+void look_argv_forget(struct look *l)
+{
+	for (size_t i = 0; i < l->argv_count; i++)
+		free(l->argvs[i].argv);
+	free(l->argvs);
+	l->argvs = NULL;
+	l->argv_count = 0;
+	l->argv_sorted = 0;
+}
+
+static int compare_key(const void *key, const void *member)
+{
+	return ident_compare(*(const struct ident *)key, ((const struct argv_cache *)member)->id);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct argv_cache *p = a, *q = b;
+
+	return ident_compare(p->id, q->id);
+}
+
+/* What this look has added stands behind the others, unsorted: nobody asks for it twice. */
+static struct argv_cache *cached(const struct look *l, const struct proc *p)
+{
+	if (!l->argv_sorted)
+		return NULL;
+	return bsearch(&p->id, l->argvs, l->argv_sorted, sizeof(*l->argvs), compare_key);
+}
+
+static bool is_settled(const struct proc *p, uint64_t boot_ms)
+{
+	return clock_ticks_to_ms(p->id.start) + ARGV_SETTLED_MS < boot_ms;
+}
+
+static int from_cache(struct argv_cache *c, struct proc *p)
+{
+	p->argv = malloc(c->len + 1);
+	if (!p->argv)
+		return -ENOMEM;
+	memcpy(p->argv, c->argv, c->len);
+	p->argv[c->len] = '\0';
+	p->argv_len = c->len;
+	c->used = true;
+	return 0;
+}
+
+static int to_cache(struct look *l, const struct proc *p)
+{
+	struct argv_cache *c =
+		grow(l->argvs, l->argv_count, &l->argv_room, sizeof(*c), PROC_COUNT_MAX);
+
+	if (!c)
+		return -ENOMEM;
+	l->argvs = c;
+	c = &c[l->argv_count];
+	c->argv = malloc(p->argv_len + 1);
+	if (!c->argv)
+		return -ENOMEM;
+	memcpy(c->argv, p->argv, p->argv_len);
+	memcpy(c->comm, p->comm, sizeof(c->comm));
+	c->id = p->id;
+	c->len = p->argv_len;
+	c->used = true;
+	l->argv_count++;
+	return 0;
+}
+
+int look_argv_read(struct look *l, struct proc *p, uint64_t boot_ms)
+{
+	struct argv_cache *c = cached(l, p);
+	int err;
+
+	if (c && is_settled(p, boot_ms) && strcmp(c->comm, p->comm) == 0)
+		return from_cache(c, p);
+	err = processes_read_argv(p);
+	if (err < 0)
+		return err == -ENOMEM ? err : 0; /* gone or denied: it has no argv then */
+	return c || !is_settled(p, boot_ms) ? 0 : to_cache(l, p);
+}
+
+static void drop_unused(struct look *l)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->argv_count; i++) {
+		if (l->argvs[i].used) {
+			l->argvs[kept] = l->argvs[i];
+			l->argvs[kept++].used = false;
+		} else {
+			free(l->argvs[i].argv);
+		}
+	}
+	l->argv_count = kept;
+	l->argv_sorted = kept;
+	if (kept)
+		qsort(l->argvs, kept, sizeof(*l->argvs), compare);
+}
+
+int look_argv_read_all(struct look *l, const struct tree_input *in, struct audit *a)
+{
+	for (size_t i = 0; i < a->snapshot.count; i++) {
+		struct proc *p = &a->snapshot.procs[i];
+
+		if (tree_wants_argv(a, in, p) && look_argv_read(l, p, a->boot_ms) < 0)
+			return -ENOMEM;
+	}
+	drop_unused(l);
+	return 0;
+}
