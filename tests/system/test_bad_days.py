@@ -18,7 +18,13 @@ from harness import procs
 from harness.binary import Reaper
 from harness.markers import BOOT_ID
 from harness.minihost import Daemon, MiniHost, Worker
-from harness.privilege import lost_signals, needs_mounts, needs_root, needs_strace
+from harness.privilege import (
+    lost_signals,
+    needs_mounts,
+    needs_no_sanitizer,
+    needs_root,
+    needs_strace,
+)
 
 DUE_S = 1.2
 STORM_S = 4
@@ -46,6 +52,7 @@ def in_private_mounts(script: str) -> tuple[str, ...]:
 
 
 @needs_mounts
+@needs_no_sanitizer
 @pytest.mark.parametrize("command", ["audit", "sweep", "watch", "doctor"])
 @pytest.mark.parametrize("script", ["umount -l /proc", "mount -t tmpfs none /proc"])
 def test_no_proc(reaper: Reaper, module_host: MiniHost, command: str, script: str) -> None:

@@ -316,7 +316,7 @@ def test_replaced_while_it_is_read(reaper: Reaper, host: MiniHost) -> None:
     writer = threading.Thread(target=replace)
     writer.start()
     try:
-        for _ in range(20):
+        for _ in range(10):
             result = reaper.audit(host)
             assert result.rc in (0, 1), result
             assert result.verdict(pooled)[0] == "keep"

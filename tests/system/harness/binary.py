@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,14 +122,20 @@ class Reaper:
             f"audit_log = {self.audit_log}\n{more}")
         self.config.chmod(0o644)
 
-    def environment(self, more: dict[str, str] | None = None) -> dict[str, str]:
+    def environment(self, more: dict[str, str] | None = None,
+                    argv: Sequence[str] = ()) -> dict[str, str]:
+        """What the binary sees of the environment, for this command line."""
+        sanitizers = {k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}
+        if "strace" in argv:
+            # LeakSanitizer wants to trace the program itself; the other checks stay.
+            sanitizers["ASAN_OPTIONS"] = sanitizers.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
         return {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "LC_ALL": "C.UTF-8",
             "HOME": str(self.home),
             "XDG_RUNTIME_DIR": str(self.home / "xdg-run"),
             "XDG_STATE_HOME": str(self.home / "xdg-state"),
-            **{k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")},
+            **sanitizers,
             **(more or {}),
         }
 
@@ -155,7 +162,7 @@ class Reaper:
         """Run a whole command line as it stands."""
         began = time.monotonic()
         done = subprocess.run(
-            argv, env=self.environment(env), cwd=self.home, stdin=subprocess.DEVNULL,
+            argv, env=self.environment(env, argv), cwd=self.home, stdin=subprocess.DEVNULL,
             capture_output=True, timeout=timeout_s, check=False, **self.who())
         result = Result(argv, done.returncode, done.stdout.decode(errors="surrogateescape"),
                         done.stderr.decode(errors="surrogateescape"), time.monotonic() - began)
@@ -241,7 +248,7 @@ class Running:
         self.argv = argv
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            argv, env=reaper.environment(), cwd=reaper.home, stdin=subprocess.DEVNULL,
+            argv, env=reaper.environment(argv=argv), cwd=reaper.home, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **reaper.who())
         self.pinned = procs.Pinned(self.process.pid)
 
@@ -277,7 +284,7 @@ class Watch:
         self.err_path = self.out_path.with_suffix(".err")
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             self.process = subprocess.Popen(
-                argv, env=reaper.environment({"NOTIFY_SOCKET": path, **env}), cwd=reaper.home,
+                argv, env=reaper.environment({"NOTIFY_SOCKET": path, **env}, argv), cwd=reaper.home,
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err, **reaper.who())
         self.pinned = procs.Pinned(self.process.pid)
 

@@ -26,6 +26,8 @@ needs_mounts = pytest.mark.skipif(
 needs_freezer = pytest.mark.skipif(
     os.geteuid() != 0 or not os.access(FREEZER / "cgroup.procs", os.W_OK),
     reason="needs root and the freezer of cgroup v1")
+needs_no_sanitizer = pytest.mark.skipif(
+    "ASAN_OPTIONS" in os.environ, reason="a sanitizer's runtime cannot do without /proc itself")
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 
 def lost_signals(which: str = "1+") -> tuple[str, ...]:
