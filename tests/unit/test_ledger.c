@@ -303,8 +303,8 @@ Test(ledger, the_order_of_logs_does_not_matter)
 		       "\n8400 done " W "\n",
 		"log 3 1000\n1000 host host=4711:50 WHO class=pyjava\n7000 end task=19\n",
 		"log 4 0\n1500 daemon daemon=4790:60 WHO\n5003 begin task=18 " W "\n",
-		"log 5 0\n1000 host host=4711:50 WHO class=pyspark pool=reported tasks=all\n8600 end task=18\n"
-		"beats 9500 300000 10000\n",
+		("log 5 0\n1000 host host=4711:50 WHO class=pyspark pool=reported tasks=all\n"
+		 "8600 end task=18\nbeats 9500 300000 10000\n"),
 	};
 	char first[1024] = "";
 
