@@ -173,13 +173,16 @@ static int look_at_all(struct look *l, struct audit *a)
 	return 0;
 }
 
-/* A --host must be there at the first look; what goes later is gone, whoever has its number then. */
+/* A --host must be there at the first look; what goes later is gone, whoever has its number then, and
+ * also while its parent does not ask for its end. */
 static int find_named(struct look *l, const struct audit *a)
 {
 	l->living_count = 0;
 	for (size_t i = 0; i < l->named_count; i++) {
 		const struct proc *p = snapshot_find(&a->snapshot, l->named[i].pid);
 
+		if (p && tree_is_nothing(p))
+			p = NULL;
 		if (!l->named[i].start && !p) {
 			l->missing = l->named[i].pid;
 			return -ESRCH;

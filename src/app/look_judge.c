@@ -65,8 +65,8 @@ int look_logged_hosts(struct look *l, struct audit *a)
 	for (size_t i = 0; ledger_host_at(l->ledger, i, &h); i++) {
 		const struct proc *p = snapshot_find(&a->snapshot, h.id.pid);
 
-		if (p && h.pid_ns == l->self.pid_ns && ident_equal(p->id, h.id) &&
-		    tree_add_host(a, p) < 0)
+		if (p && !tree_is_nothing(p) && h.pid_ns == l->self.pid_ns &&
+		    ident_equal(p->id, h.id) && tree_add_host(a, p) < 0)
 			return -ENOMEM;
 	}
 	return 0;

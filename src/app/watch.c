@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "correlate/tree.h"
 
 enum {
 	STATUS_EVERY_MS = 60 * 1000, /* of the status line, and of saving the history */
@@ -100,7 +101,7 @@ static void say_host_gone(struct watch *w, struct ident id)
 	struct event e = { .kind = EVENT_HOST_GONE, .host = id };
 
 	(void)snprintf(e.text, sizeof(e.text), "host %d has exited%s", id.pid,
-		       p ? "; another process has its number now" : "");
+		       p && !ident_equal(p->id, id) ? "; another process has its number now" : "");
 	say(w, &e);
 }
 
@@ -108,7 +109,7 @@ static bool is_there(const struct audit *a, struct ident id)
 {
 	const struct proc *p = snapshot_find(&a->snapshot, id.pid);
 
-	return p && ident_equal(p->id, id);
+	return p && !tree_is_nothing(p) && ident_equal(p->id, id);
 }
 
 static void notice_hosts(struct watch *w)

@@ -73,7 +73,9 @@ bool tree_is_nothing(const struct proc *p)
 /* Its group has lost its leader, which for a worker is its daemon. */
 bool tree_leader_gone(const struct audit *a, const struct proc *p)
 {
-	return p->pgrp != p->id.pid && !snapshot_find(&a->snapshot, p->pgrp);
+	const struct proc *leader = snapshot_find(&a->snapshot, p->pgrp);
+
+	return p->pgrp != p->id.pid && (!leader || tree_is_nothing(leader));
 }
 
 bool tree_wants_argv(const struct audit *a, const struct tree_input *in, const struct proc *p)
@@ -195,7 +197,8 @@ static int find_remembered_hosts(struct audit *a, const struct tree_input *in)
 		const struct proc *host = snapshot_find(&a->snapshot, m->host.pid);
 		const struct proc *p = snapshot_find(&a->snapshot, m->id.pid);
 
-		if (!host || !p || !ident_equal(host->id, m->host) || !ident_equal(p->id, m->id))
+		if (!host || !p || !ident_equal(host->id, m->host) || !ident_equal(p->id, m->id) ||
+		    tree_is_nothing(host))
 			continue;
 		if (tree_add_host(a, host) < 0)
 			return -ENOMEM;

@@ -96,7 +96,7 @@ def test_orphan_whose_daemon_died(reaper: Reaper, host: MiniHost, daemon: Daemon
         time.sleep(1.5)
         assert worker.is_alive() and keep_alive.is_alive()
         host.kill()
-        watch.until_event(event="action", pid=worker.pid, timeout_s=20)
+        watch.until_event(event="action", pid=worker.pid, outcome="exited", timeout_s=20)
         assert worker.pinned.has_ended(1)
         assert watch.wait() == 0
 
