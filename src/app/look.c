@@ -304,42 +304,66 @@ static int build(struct look *l, struct tree_input *in, struct audit *a)
 	return err < 0 ? err : describe_hosts(l, a);
 }
 
-static int fill(struct look *l, struct audit *a)
+/* Takes the census, and says what tree_build() needs beside it. */
+static int begin(struct look *l, struct audit *a, struct tree_memory **ret_memory,
+		 struct tree_input *ret)
 {
-	_cleanup_free_ struct tree_memory *memory = NULL;
 	struct tree_input in = { .named_hosts = l->living };
-	int err = processes_census(l->processes, &a->snapshot);
+	int err;
 
+	*a = (struct audit){
+		.wall_ms = clock_wall_ms(),
+		.boot_ms = clock_boot_ms(),
+		.classes = l->config->classes,
+	};
+	(void)snprintf(a->boot_id, sizeof(a->boot_id), "%s", l->self.boot_id);
+	err = processes_census(l->processes, &a->snapshot);
 	if (err == 0)
 		err = find_named(l, a);
 	if (err == 0)
-		err = remember(&l->history, &memory, &in.memory_count);
-	in.memory = memory;
+		err = remember(&l->history, ret_memory, &in.memory_count);
+	in.memory = *ret_memory;
 	in.named_count = l->living_count;
-	if (err == 0)
-		err = look_markers(l, a);
-	if (err == 0)
-		err = build(l, &in, a);
-	if (err == 0)
-		err = look_judge(l, &in, a);
+	*ret = in;
 	return err;
 }
 
 int look_take(struct look *l, struct audit *ret)
 {
-	struct audit a = {
-		.wall_ms = clock_wall_ms(),
-		.boot_ms = clock_boot_ms(),
-		.classes = l->config->classes,
-	};
-	int err;
+	_cleanup_free_ struct tree_memory *memory = NULL;
+	struct tree_input in;
+	struct audit a;
+	int err = begin(l, &a, &memory, &in);
 
-	(void)snprintf(a.boot_id, sizeof(a.boot_id), "%s", l->self.boot_id);
-	err = fill(l, &a);
+	if (err == 0)
+		err = look_markers(l, &a);
+	if (err == 0)
+		err = build(l, &in, &a);
+	if (err == 0)
+		err = look_judge(l, &in, &a);
+	if (err < 0)
+		audit_done(&a);
+	else
+		*ret = a;
+	return err;
+}
+
+int look_who(struct look *l, struct audit *ret)
+{
+	_cleanup_free_ struct tree_memory *memory = NULL;
+	struct tree_input in;
+	struct audit a;
+	int err = begin(l, &a, &memory, &in);
+
+	if (err == 0)
+		err = look_argv_read_all(l, &in, &a);
+	if (err == 0)
+		err = tree_build(&a, &in);
 	if (err < 0) {
 		audit_done(&a);
 		return err;
 	}
+	correlate_mark_ancestors(&a, l->self.pid);
 	*ret = a;
 	return 0;
 }

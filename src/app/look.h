@@ -65,6 +65,13 @@ int look_open(const struct config *config, const pid_t *hosts, size_t host_count
 int look_take(struct look *l, struct audit *ret) _must_check_;
 
 /**
+ * Only says who is who right now, in all trees; nobody is looked at, and no verdict is given.
+ *
+ * @return as look_take().
+ */
+int look_who(struct look *l, struct audit *ret) _must_check_;
+
+/**
  * Takes one look, and where there is a worker waits and takes another, so that progress between them can
  * be seen.
  *

@@ -6,9 +6,13 @@
 
 #include "base/clock.h"
 #include "base/pin.h"
-#include "correlate/tree.h"
 #include "observe/evidence.h"
 #include "report/json.h"
+
+/* A chain of parents in one census may hold a loop: two processes, one number, two moments. */
+enum {
+	DEPTH_MAX = 256
+};
 
 static bool is_wanted(const struct reap *r, const struct subject *helper)
 {
@@ -37,17 +41,6 @@ static bool same_uids(const struct evidence *helper, const struct evidence *work
 	       memcmp(helper->uids, worker->uids, sizeof(helper->uids)) == 0;
 }
 
-static bool is_listed(const struct audit *a, pid_t pid)
-{
-	for (size_t i = 0; i < a->daemon_count; i++)
-		if (a->daemons[i].id.pid == pid)
-			return true;
-	for (size_t i = 0; i < a->host_count; i++)
-		if (a->hosts[i].id.pid == pid)
-			return true;
-	return false;
-}
-
 static bool is_protected(const struct reap *r, struct proc *p, const char *cgroup)
 {
 	if (!r->config->protect.count)
@@ -72,7 +65,7 @@ static const char *objection(const struct reap *r, struct proc *p, const struct 
 		return "it is traced";
 	if (p->above)
 		return "a worker lives below it";
-	if (is_listed(&r->second, p->id.pid))
+	if (p->listed)
 		return "it is a host or a daemon";
 	if (is_protected(r, p, e->cgroup))
 		return "a [protect] rule names it";
@@ -109,12 +102,23 @@ static bool is_victim(const struct reap *r, struct ident id)
 	return false;
 }
 
+/* What lies below a host or a daemon is theirs. */
+static bool is_below(const struct snapshot *s, const struct proc *p, pid_t victim)
+{
+	for (int depth = 0; p && !p->listed && depth < DEPTH_MAX; depth++) {
+		if (p->ppid == victim)
+			return true;
+		p = snapshot_find(s, p->ppid);
+	}
+	return false;
+}
+
 /* The worker to which a process below a living victim belongs. */
-static const struct victim *victim_above(const struct reap *r, const struct snapshot *s, pid_t pid)
+static const struct victim *victim_above(const struct reap *r, const struct snapshot *s,
+					 const struct proc *p)
 {
 	for (size_t i = 0; i < r->count; i++)
-		if (r->victims[i].stage != ACT_DONE &&
-		    tree_is_ancestor(s, r->victims[i].id.pid, pid) &&
+		if (r->victims[i].stage != ACT_DONE && is_below(s, p, r->victims[i].id.pid) &&
 		    pin_alive(r->victims[i].dirfd))
 			return &r->victims[r->victims[i].worker];
 	return NULL;
@@ -149,7 +153,7 @@ static int add_helper(struct reap *r, struct proc *p, size_t at, struct buf *lin
 	v = &r->victims[r->count - 1];
 	if (evidence_look(v->dirfd, p->id.pid, want, NULL, &e) < 0)
 		return -ENOMEM;
-	if (!ident_equal(e.id, p->id) || objection(r, p, &e, &worker->ev)) {
+	if (!ident_equal(e.id, p->id) || e.ppid != p->ppid || objection(r, p, &e, &worker->ev)) {
 		act_close(v, OUTCOME_SPARED, "a guard objects");
 		return 0;
 	}
@@ -179,7 +183,7 @@ static int add_new(struct reap *r, struct snapshot *s, struct buf *lines)
 
 		if (is_victim(r, p->id) || p->state == 'Z')
 			continue;
-		above = victim_above(r, s, p->id.pid);
+		above = victim_above(r, s, p);
 		if (!above || !r->config->policy.helpers ||
 		    !has_room(r, (size_t)(above - r->victims)))
 			continue;
@@ -193,13 +197,13 @@ static int add_new(struct reap *r, struct snapshot *s, struct buf *lines)
 
 int reap_find_new_helpers(struct reap *r)
 {
-	_cleanup_(snapshot_done) struct snapshot s = { 0 };
+	_cleanup_(audit_done) struct audit now = { 0 };
 	_cleanup_(buf_done) struct buf lines = { 0 };
 	size_t before = r->count;
-	int err = processes_census(r->look->processes, &s);
+	int err = look_who(r->look, &now);
 
 	if (err == 0)
-		err = add_new(r, &s, &lines);
+		err = add_new(r, &now.snapshot, &lines);
 	if (err >= 0 && lines.failed)
 		err = -ENOMEM;
 	if (err > 0) {

@@ -129,6 +129,7 @@ int tree_add_host(struct audit *a, const struct proc *p)
 		.log_age_ms = UNKNOWN_U64,
 	};
 	memcpy(hosts[a->host_count].comm, p->comm, sizeof(p->comm));
+	snapshot_find(&a->snapshot, p->id.pid)->listed = true;
 	return (int)a->host_count++;
 }
 
@@ -155,13 +156,14 @@ static int find_daemons(struct audit *a)
 	size_t room = 0;
 
 	for (size_t i = 0; i < a->snapshot.count; i++) {
-		const struct proc *p = &a->snapshot.procs[i];
+		struct proc *p = &a->snapshot.procs[i];
 		int class_index;
 
 		if (tree_is_nothing(p) || proc_never_execed(p))
 			continue;
 		class_index = tree_class_of(a, p);
-		if (class_index >= 0 && add_daemon(a, p, class_index, &room) < 0)
+		p->listed = class_index >= 0;
+		if (p->listed && add_daemon(a, p, class_index, &room) < 0)
 			return -ENOMEM;
 	}
 	return 0;

@@ -32,6 +32,7 @@ struct proc {
 	uint64_t rss_bytes;
 	char comm[PROC_COMM_MAX]; /* raw bytes: may hold ')', newlines, escape sequences */
 	bool above;      /* set by correlate/: an ancestor of this program or of a worker */
+	bool listed;     /* set by correlate/: a host or a daemon, of whichever tree */
 	char *argv;      /* owned; NUL-separated, ends in NUL; NULL: not read */
 	size_t argv_len; /* bytes in argv, its last NUL included */
 };

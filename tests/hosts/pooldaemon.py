@@ -126,6 +126,23 @@ def step_helper(task: Task, name: str | None = None) -> None:
     task.helpers.append(pid)
 
 
+def step_nested_host(task: Task) -> None:
+    """A host of its own below the worker: a child called java, and its daemon without a worker."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        set_comm(b"java")
+        daemon = subprocess.Popen([sys.executable, "-m", "pyspark.daemon"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, env={**os.environ,
+                                                               "MINI_HOST_LISTEN": "tcp"})
+        daemon.stdout.readline()
+        os.write(writer, struct.pack("!i", daemon.pid))
+        time.sleep(FOREVER_S)
+        os._exit(0)
+    os.close(writer)
+    task.helpers += [pid, struct.unpack("!i", os.read(reader, 4))[0]]
+
+
 def step_subprocess(task: Task) -> None:
     child = subprocess.Popen(["sleep", str(FOREVER_S)])
     kept.append(child)
@@ -334,6 +351,7 @@ STEPS: dict[str, Callable[..., None]] = {
     "ignore-term": step_ignore_term,
     "memory": step_memory,
     "nanosleep": step_sleep,
+    "nested-host": step_nested_host,
     "nondumpable": step_nondumpable,
     "pause": step_pause,
     "pipe": step_pipe,

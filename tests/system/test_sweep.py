@@ -214,6 +214,19 @@ def test_helpers_no(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     assert not apart.has_ended()
 
 
+def test_host_below_a_worker(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """A host and a daemon are never ended, not even as a worker's descendants, nor seen from
+    another host's tree alone."""
+    worker = daemon.open()
+    worker.task("nested-host then subprocess then poll")
+    worker.close()
+    reaper.audit_until_due(host, worker)
+    reaper.sweep(host).expect(0)
+    nested, nested_daemon, plain = worker.helpers
+    assert worker.pinned.has_ended() and plain.has_ended(1)
+    assert not nested.has_ended(1) and not nested_daemon.has_ended()
+
+
 def test_protected_helper(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """A rule that names only a helper spares it, and only it."""
     worker = daemon.open()

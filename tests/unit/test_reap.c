@@ -4,12 +4,17 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "app/reap.h"
+#include "app/reap_helpers.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/pin.h"
@@ -259,4 +264,108 @@ Test(reap, descriptors_for_a_few_end_a_few)
 	whole_done(&w);
 	for (size_t i = 0; i < MANY; i++)
 		live_end(pids[i]);
+}
+
+/* ---- what appears below a victim after the second look ---- */
+
+struct family {
+	char dir[64];
+	pid_t plain, daemon; /* children of the worker */
+};
+
+static pid_t fork_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+/* A daemon, by its argv: a shell whose script starts a child. */
+static void be_daemon(const struct family *f)
+{
+	int fd;
+
+	if (chdir(f->dir) < 0)
+		_exit(1);
+	fd = open("pyspark.daemon", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || dprintf(fd, "sleep 60 &\n: > ready\nwait\n") < 0 || setpgid(0, 0) < 0)
+		_exit(1);
+	dup2(open("/dev/null", O_WRONLY), STDERR_FILENO); /* it says that it has no terminal */
+	execl("/bin/sh", "python", "-m", "pyspark.daemon", NULL);
+	_exit(1);
+}
+
+static void be_worker(void *arg)
+{
+	struct family *f = arg;
+	char ready[80];
+	pid_t plain = fork_child(), daemon;
+
+	if (!plain)
+		for (;;)
+			pause();
+	daemon = fork_child();
+	if (!daemon)
+		be_daemon(f);
+	f->plain = plain;
+	f->daemon = daemon;
+	(void)snprintf(ready, sizeof(ready), "%s/ready", f->dir);
+	while (access(ready, F_OK) < 0)
+		live_sleep_ms(5);
+	live_pause(NULL);
+}
+
+static pid_t child_of(const struct look *l, pid_t parent)
+{
+	struct snapshot s = { 0 };
+	pid_t child = 0;
+
+	cr_assert_eq(processes_census(l->processes, &s), 0);
+	for (size_t i = 0; i < s.count; i++)
+		if (s.procs[i].ppid == parent)
+			child = s.procs[i].id.pid;
+	snapshot_done(&s);
+	return child;
+}
+
+static void end_pid(pid_t pid)
+{
+	_cleanup_close_ int dirfd = pin_open(pid), pidfd = pin_pidfd(dirfd, pid);
+
+	if (pidfd >= 0)
+		cr_expect_eq(pidfd_send_signal(pidfd, SIGKILL, NULL, 0), 0);
+}
+
+Test(reap, a_daemon_that_appears_below_a_victim_is_not_its_helper)
+{
+	struct family *f =
+		mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct tmpdir dir = tmpdir_make();
+	struct whole w = { 0 };
+	pid_t worker, below;
+
+	cr_assert_neq(f, MAP_FAILED);
+	(void)snprintf(f->dir, sizeof(f->dir), "%s", dir.path);
+	worker = live_start(be_worker, f);
+	whole_make(&w, &worker, 1);
+	below = child_of(&w.scene.look, f->daemon);
+	add(&w.scene, worker, ROLE_WORKER)->stage = ACT_TERMED;
+	w.scene.reap.second = build_audit();
+	w.scene.reap.second_taken = true;
+	build_worker(&w.scene.reap.second, -1, worker);
+	evidence_done(&w.scene.reap.second.subjects[0].ev);
+	cr_assert_eq(evidence_look(w.scene.reap.victims[0].dirfd, worker, 0, NULL,
+				   &w.scene.reap.second.subjects[0].ev),
+		     0);
+	cr_expect_eq(reap_find_new_helpers(&w.scene.reap), 1);
+	for (size_t i = 1; i < w.scene.reap.count; i++)
+		cr_expect_eq(w.scene.reap.victims[i].id.pid, f->plain,
+			     "%d is taken; the daemon is %d, its child %d",
+			     w.scene.reap.victims[i].id.pid, f->daemon, below);
+	end_pid(below);
+	whole_done(&w);
+	live_end(worker);
+	tmpdir_remove(&dir);
 }
