@@ -34,24 +34,11 @@ void correlate_mark_ancestors(struct audit *a, pid_t self)
 			mark_above(a, a->subjects[i].id.pid);
 }
 
-static bool is_a_host_or_daemon(const struct audit *a, pid_t pid)
-{
-	for (size_t i = 0; i < a->host_count; i++)
-		if (a->hosts[i].id.pid == pid)
-			return true;
-	for (size_t i = 0; i < a->daemon_count; i++)
-		if (a->daemons[i].id.pid == pid)
-			return true;
-	return false;
-}
-
 static bool is_ancestor(const struct audit *a, const struct subject *s)
 {
 	const struct proc *p = snapshot_find(&a->snapshot, s->id.pid);
 
-	if (s->id.pid == 1 || (p && (p->above || (p->flags & PROC_KTHREAD))))
-		return true;
-	return is_a_host_or_daemon(a, s->id.pid);
+	return s->id.pid == 1 || (p && (p->above || p->listed || (p->flags & PROC_KTHREAD)));
 }
 
 enum tri correlate_host_gone(const struct audit *a, const struct tree_input *in,

@@ -402,3 +402,19 @@ Test(tree, keep_hosts_that_have_exited)
 			 "its daemon is not known to be its: %s", text);
 	audit_done(&a);
 }
+
+Test(tree, hosts_and_daemons_are_known_in_the_census)
+{
+	const struct person who[CENSUS_MAX] = { INIT, JVM, DAEMON, WORKER(4801) };
+	const struct tree_input in = { 0 };
+	struct audit a = census(who);
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	tree_keep_hosts(&a, NULL, 0, false);
+	cr_expect_eq(a.host_count + a.daemon_count + a.subject_count, 0);
+	cr_expect(snapshot_find(&a.snapshot, 4711)->listed, "of whichever tree");
+	cr_expect(snapshot_find(&a.snapshot, 4790)->listed);
+	cr_expect_not(snapshot_find(&a.snapshot, 1)->listed);
+	cr_expect_not(snapshot_find(&a.snapshot, 4801)->listed);
+	audit_done(&a);
+}
