@@ -137,6 +137,11 @@ static const struct script_row idle[] = {
 	{ .why = "a task that only its end tells of may have run all the time",
 	  ALL SERVED "beats 10000 120000 10000\n125000 end task=18\nbeats 130000 230000 10000",
 	  "ended 0/1 end=8000 idle@230000 tasks=17" },
+	{ .why = "a task that began earlier than its first record says",
+	  ALL SERVED
+	  "beats 10000 110000 10000\n118000 begin task=18\n119000 end task=18\nbeats 120000 210000 10000\n"
+	  "log 3 1000\n1000 host host=4711:50 WHO class=other\n30000 begin task=18",
+	  "ended 0/1 end=8000 tasks=17" },
 	{ .why = "an open task that only Python tells of",
 	  ALL SERVED "beats 10000 900000 10000\n" DAEMON "50000 begin task=18",
 	  "ended 0/1 end=8000 tasks=17" },
@@ -145,7 +150,7 @@ static const struct script_row idle[] = {
 	  "ended 0/1 end=8000 idle@110000 tasks=17" },
 	{ .why = "the same before Python's clock was stepped",
 	  ALL SERVED "beats 10000 900000 10000\n" DAEMON
-		     "110000 begin task=18\n100000 begin task=19",
+		     "130000 begin task=18\n115000 begin task=19",
 	  "ended 0/1 end=8000 tasks=17" },
 	{ .why = "root's log knows of a task in the stretch",
 	  ALL SERVED "beats 10000 160000 10000\nlog 3 0\n1000 host host=4711:50 WHO class=other\n"
@@ -239,7 +244,7 @@ static const struct script_row idle[] = {
 	  "ended 0/1 end=8000 late? idle@130000 untrusted tasks=17" },
 	{ .why = "a log of the host whose beats are from before the step",
 	  ALL SERVED "beats 10000 110000 10000\n" SECOND
-		     " tasks=all\nbeats 10000 110000 10000\nstep 20000\n"
+		     " tasks=all\nbeats 10000 150000 10000\nstep 20000\n"
 		     "log 1 1000\nbeats 30000 140000 10000",
 	  "ended 0/1 end=8000 late? untrusted tasks=17" },
 	{ .why = "the same, with a hole in the other log's beats",

@@ -152,30 +152,55 @@ Test(ledger_store, a_flood_takes_nothing_from_others)
 Test(ledger_store, workers_are_forgotten_too)
 {
 	uint32_t used = LEDGER_ITEMS_MAX, first = LEDGER_NONE, entry, worker;
+	unsigned seen = 0;
 	struct ledger_store s = { .used = &used };
 
 	for (uint32_t i = 0; i < LEDGER_STORE_SHARE / 2; i++) {
+		struct ledger_worker *w;
+
 		cr_assert(ledger_store_make_room(&s));
 		cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 1, i }, &worker), 0);
-		ledger_store_worker(&s, worker)->where_said.ms = i;
-		ledger_store_worker(&s, worker)->retired.ms = 7;
-		ledger_store_worker(&s, worker)->forgotten_end_ms = 5;
+		w = ledger_store_worker(&s, worker);
+		w->where_said.ms = i == 1 ? 700 : 5;
+		w->retired.ms = i == 2 ? 800 : 5;
+		w->forgotten_end_ms = i == 3 ? 900 : 5;
 		first = i ? first : worker;
 	}
 	cr_assert_eq(ledger_store_need(&s, false, "open", &entry), 0);
 	ledger_store_move(&s, entry, LIST_OPEN);
 	cr_assert_eq(ledger_store_bind(&s, entry, first, 1, 1), 0);
 	for (uint32_t i = 0; i < LEDGER_STORE_SHARE; i++) {
+		static const uint64_t gone[] = { 700, 800, 900 };
+		uint32_t left = s.workers.used;
+
 		cr_assert(ledger_store_make_room(&s));
+		for (uint32_t n = 0; n < ARRAY_SIZE(gone); n++)
+			if (s.gone_ms == gone[n] && left > s.workers.used)
+				seen |= 1u << n;
 		cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 2, i }, &worker), 0);
 	}
+	cr_assert_eq(seen, 7, "the last thing that was known of each: %u", seen);
 	cr_assert_neq(ledger_store_find_worker(&s, (struct ident){ 1, 0 }), LEDGER_NONE,
 		      "it is bound");
 	cr_assert_eq(ledger_store_find_worker(&s, (struct ident){ 1, 1 }), LEDGER_NONE);
-	cr_assert_eq(s.gone_ms, LEDGER_STORE_SHARE / 2 - 1, "the last word on one of them");
 	cr_assert_leq(s.workers.used, LEDGER_STORE_SHARE);
 	ledger_store_done(&s);
 	cr_assert_eq(used, LEDGER_ITEMS_MAX);
+}
+
+/* Who is not known may have been forgotten: what proves must be later than all that was. */
+Test(ledger_store, a_worker_that_may_have_been_forgotten)
+{
+	struct script s = script_begin();
+	struct marker_facts facts;
+
+	script_run(&s, REPORTED "beats 10000 100000 10000", &script_usual);
+	cr_assert_eq(ledger_ask(s.ledger, &script_usual, &facts), 0);
+	cr_assert_str_eq(script_describe(&facts), "none !declared reported@30000");
+	s.ledger->scopes[0]->store.gone_ms = 40000;
+	cr_assert_eq(ledger_ask(s.ledger, &script_usual, &facts), 0);
+	cr_assert_str_eq(script_describe(&facts), "none !declared reported@70000");
+	ledger_free(s.ledger);
 }
 
 /* More workers than tasks are worth: then it is their turn although tasks could be forgotten. */
