@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/look_protect.h"
 #include "app/look_runs.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -147,59 +148,6 @@ static int ask_markers(struct look *l, const struct audit *a, const struct ledge
 	return ledger_ask(l->ledger, &q, &s->marks);
 }
 
-static bool rule_names(const struct look *l, const struct audit *a, pid_t pid, const char *cgroup)
-{
-	struct proc *p = snapshot_find(&a->snapshot, pid);
-
-	if (!p)
-		return false;
-	if (l->config->protect.wants_args && !p->argv && processes_read_argv(p) < 0)
-		return true; /* what cannot be asked keeps */
-	return protect_match(&l->config->protect, p, cgroup) != NULL;
-}
-
-static bool host_is_protected(const struct look *l, const struct audit *a, int host)
-{
-	_cleanup_(evidence_done) struct evidence e = { 0 };
-	_cleanup_close_ int dirfd = -1;
-	pid_t pid;
-
-	if (host < 0)
-		return false;
-	pid = a->hosts[host].id.pid;
-	if (!l->config->protect.wants_cgroup)
-		return rule_names(l, a, pid, NULL);
-	dirfd = pin_open(pid);
-	if (dirfd < 0 || evidence_look(dirfd, pid, EVIDENCE_CGROUP, NULL, &e) < 0)
-		return true;
-	return rule_names(l, a, pid, e.cgroup);
-}
-
-static bool helper_protects(const struct look *l, const struct audit *a, size_t worker)
-{
-	for (size_t i = worker + 1; i < a->subject_count; i++) {
-		const struct subject *s = &a->subjects[i];
-
-		if (s->worker != (int)worker)
-			return false;
-		if (s->holds_task_socket && rule_names(l, a, s->id.pid, s->ev.cgroup))
-			return true;
-	}
-	return false;
-}
-
-static bool is_protected(const struct look *l, const struct audit *a, const struct subject *s)
-{
-	if (!l->config->protect.count)
-		return false;
-	if (rule_names(l, a, s->id.pid, s->ev.cgroup) || host_is_protected(l, a, s->host))
-		return true;
-	if (s->daemon >= 0 &&
-	    rule_names(l, a, a->daemons[s->daemon].id.pid, a->daemons[s->daemon].ev.cgroup))
-		return true;
-	return helper_protects(l, a, (size_t)(s - a->subjects));
-}
-
 /* What a kill would really free; only of the few that are due, since it takes the target's mmap_lock. */
 static void measure_due(struct audit *a)
 {
@@ -228,7 +176,7 @@ static int judge_worker(struct look *l, const struct tree_input *in, const struc
 		.tree = in,
 		.before = history_find(&l->history, s->id),
 		.self = l->self.pid,
-		.is_protected = is_protected(l, a, s),
+		.is_protected = look_protect_keeps(l, a, s),
 	};
 	bool holds[FENCE_COUNT];
 	struct history_entry *e;

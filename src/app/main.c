@@ -19,7 +19,7 @@
  *     - app/lock, history_file, notify	state_dir, and the service manager
  * - one look, from /proc to verdicts
  *     - app/look		the conductor; look_argv: argv, once per exec; look_sockets: task sockets;
- *				look_runs: when hosts ran; look_judge: markers, verdicts
+ *				look_runs: when hosts ran; look_protect: [protect]; look_judge: verdicts
  *     - observe/processes	the census, by libproc2
  *     - observe/evidence	one process through its pinned directory; proc_parse, cpu_clock
  *     - observe/sockets	sock_diag and /proc/<pid>/net; net_parse

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "app/look_protect.h"
 #include "base/clock.h"
 #include "base/pin.h"
 #include "observe/evidence.h"
@@ -41,15 +42,6 @@ static bool same_uids(const struct evidence *helper, const struct evidence *work
 	       memcmp(helper->uids, worker->uids, sizeof(helper->uids)) == 0;
 }
 
-static bool is_protected(const struct reap *r, struct proc *p, const char *cgroup)
-{
-	if (!r->config->protect.count)
-		return false;
-	if (r->config->protect.wants_args && !p->argv && processes_read_argv(p) < 0)
-		return true; /* what cannot be asked keeps */
-	return protect_match(&r->config->protect, p, cgroup) != NULL;
-}
-
 /* uid, pid namespace, protect, traced; never a host, a daemon, or an ancestor of another worker. Not its
  * age and not whether it is idle: it goes with its worker. */
 static const char *objection(const struct reap *r, struct proc *p, const struct evidence *e,
@@ -67,7 +59,7 @@ static const char *objection(const struct reap *r, struct proc *p, const struct 
 		return "a worker lives below it";
 	if (p->listed)
 		return "it is a host or a daemon";
-	if (is_protected(r, p, e->cgroup))
+	if (look_protect_names(r->config, p, e->cgroup))
 		return "a [protect] rule names it";
 	return NULL;
 }

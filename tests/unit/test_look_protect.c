@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/look_protect.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "observe/evidence.h"
+
+static struct config *load(const char *rules)
+{
+	struct config *c;
+	struct problem problem;
+
+	cr_assert_eq(config_load_text("rules", rules, strlen(rules), NULL, 0, &c, &problem), 0,
+		     "%s", problem.text);
+	return c;
+}
+
+static bool names(const char *rules, struct proc *p, const char *cgroup)
+{
+	struct config *c = load(rules);
+	bool named = look_protect_names(c, p, cgroup);
+
+	config_free(c);
+	return named;
+}
+
+Test(look_protect, what_is_asked_and_not_known_keeps)
+{
+	struct proc p = { .comm = "python3" }; /* its argv cannot be read: there is no pid 0 */
+
+	cr_expect_not(names("", &p, NULL), "no rule asks");
+	cr_expect_not(names("[protect]\ncomm = java\n", &p, NULL));
+	cr_expect(names("[protect]\ncgroup = /gold\n", &p, NULL));
+	cr_expect_not(names("[protect]\ncgroup = /gold\n", &p, "/tin"));
+	cr_expect(names("[protect]\ncgroup = /gold\n", &p, "/gold/1"));
+	cr_expect(names("[protect]\nargs = --keep\n", &p, NULL));
+}
+
+Test(look_protect, its_argv_is_read_when_a_rule_asks)
+{
+	struct proc p = { .id.pid = getpid() };
+	struct evidence e;
+	int dirfd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	cr_assert_eq(evidence_look(dirfd, p.id.pid, 0, NULL, &e), 0);
+	p.id.start = e.id.start;
+	cr_expect_not(names("[protect]\ncomm = java\n", &p, NULL));
+	cr_expect_null(p.argv);
+	cr_expect_not(names("[protect]\nargs = no-such-argument\n", &p, NULL));
+	cr_expect_not_null(p.argv);
+	free(p.argv);
+	evidence_done(&e);
+	close(dirfd);
+}
