@@ -49,7 +49,7 @@ static const char *objection(const struct reap *r, struct proc *p, const struct 
 {
 	if (!p || e->vanished)
 		return "it was gone before a signal";
-	if (!same_uids(e, worker))
+	if (!same_uids(e, worker) || e->exe_setuid)
 		return "it is another user's";
 	if (!e->pid_ns || e->pid_ns != worker->pid_ns || e->ns_pid == 1)
 		return "it lives in another pid namespace";

@@ -75,10 +75,13 @@ static bool has_changed(const struct evidence *e, const struct daemon *d,
 	       e->pid_ns != before->pid_ns || e->net_ns != before->net_ns;
 }
 
+/* What a set-user-ID program runs as says nothing of who started it. */
 static bool has_foreign_uid(const struct evidence *e, const struct daemon *d)
 {
 	uid_t uid = d ? d->ev.uids[1] : e->uids[1];
 
+	if (e->exe_setuid)
+		return true;
 	for (size_t i = 0; i < 4; i++)
 		if (e->uids[i] != uid)
 			return true;

@@ -72,6 +72,7 @@ struct evidence {
 	uint64_t sig_blocked, sig_ignored, sig_caught; /* bit n-1 is signal n */
 	bool signals_known;
 	struct file_id exe;
+	bool exe_setuid; /* who starts it becomes its owner, and chose its arguments and sockets */
 	uint64_t pid_ns; /* inode of ns/pid; 0: unknown */
 	uint64_t net_ns;
 	uint64_t age_ms; /* since it began */

@@ -2,8 +2,10 @@
 #include "observe/evidence.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -58,12 +60,16 @@ static uint64_t look_ns(int dirfd, const char *name)
 	return ino;
 }
 
-static void look_exe(int dirfd, struct file_id *ret)
+/* What the kernel knows already is enough: a file system that does not answer must not hold us up. */
+static void look_exe(int dirfd, struct evidence *e)
 {
-	struct stat st;
+	struct statx st;
 
-	if (fstatat(dirfd, "exe", &st, 0) == 0)
-		*ret = (struct file_id){ .dev = st.st_dev, .ino = st.st_ino };
+	if (statx(dirfd, "exe", AT_STATX_DONT_SYNC, STATX_MODE | STATX_INO, &st) < 0)
+		return;
+	e->exe.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	e->exe.ino = st.stx_ino;
+	e->exe_setuid = st.stx_mode & S_ISUID;
 }
 
 static int look_cgroup(int dirfd, struct evidence *e)
@@ -173,7 +179,7 @@ int evidence_look(int dirfd, pid_t pid, unsigned want, struct cpu_clock *clock,
 		ret->vanished = true;
 		return 0;
 	}
-	look_exe(dirfd, &ret->exe);
+	look_exe(dirfd, ret);
 	ret->pid_ns = look_ns(dirfd, "ns/pid");
 	ret->net_ns = look_ns(dirfd, "ns/net");
 	if (want & EVIDENCE_SOCKETS)

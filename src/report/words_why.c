@@ -14,7 +14,8 @@ static const char *const fixed[] = {
 	[REASON_ANCESTOR] = "it is a host, a daemon, pid 1, a kernel thread, or an ancestor of a "
 			    "worker or of reaper",
 	[REASON_PROTECTED] = "a rule of [protect] names it, its daemon or its host",
-	[REASON_FOREIGN_UID] = "it runs as another user than its daemon",
+	[REASON_FOREIGN_UID] =
+		"it runs as another user than its daemon, or is a set-user-ID program",
 	[REASON_OTHER_PIDNS] = "it is pid 1 of a pid namespace, or in another one than its daemon",
 	[REASON_CHANGED] = "its executable, user or namespaces are no longer those it was forked "
 			   "with",

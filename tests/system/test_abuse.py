@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user may try to have root's reaper do that the user may not do."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import time
+
+import pytest
+
+from harness.binary import Reaper
+from harness.minihost import StartHost
+from harness.privilege import PRIVATE_UID, needs_root
+
+pytestmark = needs_root
+
+DUE_S = 1.5
+
+
+@pytest.fixture
+def setuid_python(workdir: pathlib.Path, hosts: pathlib.Path) -> list[str]:
+    """A prefix under which `python3` is a program that becomes root, as su(1) does."""
+    if os.statvfs(workdir).f_flag & os.ST_NOSUID:
+        pytest.skip("programs do not become another user here (nosuid)")
+    real = pathlib.Path(os.path.realpath("/usr/bin/python3"))
+    folder = workdir / "bin"
+    folder.mkdir(mode=0o755)
+    shutil.copyfile(real, folder / "python3")
+    (folder / "python3").chmod(0o4755)
+    (folder / "sitecustomize.py").write_text(
+        "import os\nif os.geteuid() == 0:\n    os.setresuid(0, 0, 0)\n")
+    return ["env", f"PATH={folder}:/usr/bin:/bin", f"PYTHONPATH={folder}:{hosts}"]
+
+
+def test_setuid_program(reaper: Reaper, start_host: StartHost, setuid_python: list[str]) -> None:
+    """Its argv and its sockets are the user's, its uid is root's: a user may start it, not end it."""
+    host = start_host(uid=PRIVATE_UID, prefix=setuid_python)
+    leak, = host.daemon().leak()
+    assert os.stat(f"/proc/{leak.pid}").st_uid == 0
+    time.sleep(DUE_S)
+    result = reaper.sweep(host).expect(0)
+    assert result.verdict(leak) == ("keep", "foreign-uid"), result
+    assert leak.is_alive()
