@@ -122,11 +122,13 @@ static int find_task_socket(struct look *l, struct look_tables *t, const struct 
 {
 	struct task_socket_lookup lookup = { .found = TRI_UNKNOWN };
 	_cleanup_(socket_table_done) struct socket_table own = { 0 };
+	const struct history_entry *before = history_find(&l->history, s->id);
 	struct task_socket_input in = {
 		.worker = &s->ev,
 		.same_net_ns = in_same_net_ns(l, a, s),
 		.port = s->daemon >= 0 ? a->daemons[s->daemon].port : 0,
 		.path = s->daemon >= 0 ? a->daemons[s->daemon].path : "",
+		.closed_ino = before ? before->closed_ino : 0,
 	};
 
 	if (find_table(l, t, &s->ev, &in.table) < 0)

@@ -350,6 +350,8 @@ void correlate_remember(const struct subject *s, const bool *holds, uint64_t now
 	e->cpu_ns = s->ev.cpu_ns;
 	e->recv_queue = s->socket.recv_queue;
 	e->send_queue = s->socket.send_queue;
+	if (s->socket.host_held != TRI_UNKNOWN)
+		e->closed_ino = s->socket.host_held == TRI_NO ? s->socket.ino : 0;
 	e->exe = s->ev.exe;
 	e->uid = s->ev.uids[1];
 	e->pid_ns = s->ev.pid_ns;

@@ -209,6 +209,9 @@ static void judge_tcp(const struct task_socket_input *in, const struct task_sock
 		s->host_recv_queue = host->recv_queue;
 	} else if (lookup->found == TRI_NO && (s->closing || shows_both_ends(in->table, s))) {
 		s->host_held = TRI_NO;
+	} else if (s->closing && s->ino == in->closed_ino) {
+		/* Its row was there, and nobody's; a minute later it is gone. Nobody takes it up again. */
+		s->host_held = TRI_NO;
 	}
 }
 

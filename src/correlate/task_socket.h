@@ -18,6 +18,7 @@ struct task_socket_input {
 	enum tri same_net_ns; /* as its daemon's; of an orphan: as ours */
 	uint16_t port;        /* its daemon listens on; 0: unknown */
 	const char *path;     /* its daemon listens on; "": none */
+	uint64_t closed_ino;  /* a socket whose host's end an earlier look saw to be nobody's; 0 */
 };
 
 /* The answer to the exact lookup of the host's end. */

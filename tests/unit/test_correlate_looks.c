@@ -42,6 +42,29 @@ Test(correlate_looks, the_first_is_remembered)
 	scene_done(&s);
 }
 
+Test(correlate_looks, a_closed_end_is_remembered_until_somebody_holds_it)
+{
+	static const struct {
+		enum tri held;
+		uint64_t want;
+	} looks[] = { { TRI_YES, 0 },
+		      { TRI_NO, 5000 },
+		      { TRI_UNKNOWN, 5000 },
+		      { TRI_YES, 0 },
+		      { TRI_UNKNOWN, 0 } };
+	const bool holds[FENCE_COUNT] = { false };
+	struct scene s;
+
+	scene_make(&s);
+	s.worker->socket.ino = 5000;
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		s.worker->socket.host_held = looks[i].held;
+		correlate_remember(s.worker, holds, SCENE_NOW, &s.before);
+		cr_expect_eq(s.before.closed_ino, looks[i].want, "look %zu", i);
+	}
+	scene_done(&s);
+}
+
 Test(correlate_looks, a_process_that_was_gone_leaves_the_time_of_the_look)
 {
 	bool holds[FENCE_COUNT] = { [FENCE_HOST_GONE] = true };

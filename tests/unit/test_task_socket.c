@@ -221,7 +221,7 @@ Test(task_socket, choose_fills_in_what_is_known)
 	struct task_socket_input in;
 
 	socket_fixture(&x, held, inet, none);
-	in = (struct task_socket_input){ &x.worker, &x.table, TRI_YES, PORT, "" };
+	in = (struct task_socket_input){ &x.worker, &x.table, TRI_YES, PORT, "", 0 };
 	task_socket_choose(&in, &got);
 	cr_expect_eq(got.fd, 4, "the lowest descriptor");
 	cr_expect_eq(got.fds, 2, "descriptors 0 to 2 count too: another one that reads");

@@ -13,6 +13,7 @@ static const struct row {
 	enum tri held;
 	bool signs_off; /* its main thread is in the last loop of the protocol */
 	bool unnamed;   /* found by its descriptors, not by its daemon's port */
+	uint64_t closed_ino;
 	struct task_socket_lookup lookup;
 	struct inet_row inet[ROWS_MAX];
 } connections[] = {
@@ -124,6 +125,26 @@ static const struct row {
 	  .state = SOCKET_UNKNOWN,
 	  .held = TRI_UNKNOWN,
 	  .inet = { WORKER(CLOSE_WAIT), OTHER, OTHERS_HOST } },
+	{ .why = "no lookup, but its host's row was seen to be nobody's before it went",
+	  .state = SOCKET_PEER_CLOSED,
+	  .held = TRI_NO,
+	  .closed_ino = TASK_INO,
+	  .inet = { WORKER(CLOSE_WAIT) } },
+	{ .why = "what was seen of another socket says nothing",
+	  .state = SOCKET_UNKNOWN,
+	  .held = TRI_UNKNOWN,
+	  .closed_ino = TASK_INO + 1,
+	  .inet = { WORKER(CLOSE_WAIT) } },
+	{ .why = "a host that closed has sent its FIN",
+	  .state = SOCKET_UNKNOWN,
+	  .held = TRI_UNKNOWN,
+	  .closed_ino = TASK_INO,
+	  .inet = { WORKER(ESTABLISHED) } },
+	{ .why = "a row that is there is believed",
+	  .state = SOCKET_HALF_CLOSED,
+	  .held = TRI_YES,
+	  .closed_ino = TASK_INO,
+	  .inet = { WORKER(CLOSE_WAIT), HOST(HOST_INO, FIN_WAIT2) } },
 	{ .why = "no lookup: a row with another address is another's",
 	  .state = SOCKET_UNKNOWN,
 	  .held = TRI_UNKNOWN,
@@ -223,8 +244,8 @@ static void judge(const struct row *r, struct socket_fixture *x, struct task_soc
 		x->worker.main = (struct wait){ .known = true,
 						.nr = SYS_recvfrom,
 						.args = { 4, 0, 1024, 0 } };
-	in = (struct task_socket_input){ &x->worker, &x->table, TRI_YES, r->unnamed ? 0 : PORT,
-					 "" };
+	in = (struct task_socket_input){ &x->worker, &x->table,    TRI_YES, r->unnamed ? 0 : PORT,
+					 "",         r->closed_ino };
 	task_socket_choose(&in, ret);
 	cr_assert_eq(ret->ino, TASK_INO, "%s", r->why);
 	task_socket_judge(&in, &r->lookup, NULL, ret);

@@ -51,7 +51,7 @@ Test(task_socket_kinds, unix_sockets)
 		socket_fixture(&x, held, none, unix_sockets[i].local);
 		x.local[0].recv_queue = 3;
 		x.local[0].send_queue = 4;
-		in = (struct task_socket_input){ &x.worker, &x.table, TRI_YES, 0, PATH };
+		in = (struct task_socket_input){ &x.worker, &x.table, TRI_YES, 0, PATH, 0 };
 		task_socket_choose(&in, &got);
 		task_socket_judge(&in, &lookup, NULL, &got);
 		cr_expect_eq(got.state, unix_sockets[i].state, "%s: %s", why,
@@ -109,7 +109,7 @@ Test(task_socket_kinds, resets)
 		own.table.inet_known = !resets[i].own_unknown;
 		if (resets[i].own_unknown)
 			own.table.inet_count = 0;
-		in = (struct task_socket_input){ &x.worker, &x.table, TRI_YES, PORT, "" };
+		in = (struct task_socket_input){ &x.worker, &x.table, TRI_YES, PORT, "", 0 };
 		task_socket_choose(&in, &got);
 		cr_assert_eq(got.ino, TASK_INO);
 		task_socket_judge(&in, &lookup, resets[i].no_own ? NULL : &own.table, &got);
@@ -132,7 +132,7 @@ Test(task_socket_kinds, without_a_task_socket_nothing_is_judged)
 	struct task_socket got;
 
 	socket_fixture(&x, held, inet, none);
-	in = (struct task_socket_input){ &x.worker, &x.table, TRI_YES, PORT, "" };
+	in = (struct task_socket_input){ &x.worker, &x.table, TRI_YES, PORT, "", 0 };
 	task_socket_choose(&in, &got);
 	task_socket_judge(&in, &lookup, &x.table, &got);
 	cr_expect_eq(got.state, SOCKET_NONE);
