@@ -40,9 +40,14 @@ static enum tri host_gone(const struct policy *policy _unused_, const struct fac
 	return f->host_gone == TRI_YES ? closed : TRI_UNKNOWN;
 }
 
+/* What is still to be read may say that its host took it back, or that a task of it is open. */
 static enum tri retired(const struct policy *policy _unused_, const struct facts *f)
 {
-	return tri_of(f->retired || f->retired_by_operator);
+	if (f->retired_by_operator)
+		return TRI_YES;
+	if (!f->retired)
+		return TRI_NO;
+	return f->logs_whole ? TRI_YES : TRI_UNKNOWN;
 }
 
 static bool is_unpooled(const struct facts *f)

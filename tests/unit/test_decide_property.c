@@ -194,7 +194,8 @@ static bool is_proven(enum fence fence, const struct facts *f)
 	case FENCE_PEER_CLOSED:
 		return is_closed(f) && is_quiet(f);
 	case FENCE_RETIRED:
-		return f->retired_by_operator || (f->retired && !f->tasks_open && is_quiet(f));
+		return f->retired_by_operator ||
+		       (f->retired && f->logs_whole && !f->tasks_open && is_quiet(f));
 	case FENCE_TASK_ENDED:
 		return is_over(f) && is_quiet(f) && unpooled &&
 		       (!f->tasks_bound || f->late_byte == TRI_NO);

@@ -129,6 +129,16 @@ static const struct {
 	  {} },
 
 	{ "its host gave it up", FENCE_RETIRED, TRI_YES, { F(retired, true) }, {} },
+	{ "its host gave it up, and may have taken it back in what is not read",
+	  FENCE_RETIRED,
+	  TRI_UNKNOWN,
+	  { F(retired, true), F(logs_whole, false) },
+	  {} },
+	{ "the operator's word is final",
+	  FENCE_RETIRED,
+	  TRI_YES,
+	  { F(retired_by_operator, true), F(logs_whole, false) },
+	  {} },
 	{ "the operator gave it up", FENCE_RETIRED, TRI_YES, { F(retired_by_operator, true) }, {} },
 	{ "nobody gave it up", FENCE_RETIRED, TRI_NO, {}, {} },
 
