@@ -13,7 +13,7 @@ struct ledger;
 
 /* Who wrote a record (observe/markers.h has the same, as the reader knows it). */
 struct ledger_source {
-	uint32_t log;
+	uint32_t log; /* from 1 */
 	uint32_t owner;
 	const char *name;
 };
@@ -64,14 +64,19 @@ struct ledger *ledger_new(const char *boot_id);
 
 /**
  * Takes one record. Records of a log before its identity record (host, daemon, operator), and events that
- * its kind of writer may not say, count for nothing.
+ * its kind of writer may not say, count for nothing; all of them count for the next beat. Where two
+ * processes write one log, nothing is proven from what either says.
  *
- * @return 0; -ENOMEM (written as a plain number: this floor has no errno).
+ * @return 0; -ENOMEM (written as a plain number: this floor has no errno): the record may be given again.
  */
 int ledger_add(struct ledger *l, const struct ledger_source *source, const struct marker *m)
 	_must_check_;
 
-/** Forgets what a log said. Ends stay: an ended id stays ended. */
+/**
+ * Forgets a log: its promises, its beats, and its word on workers. Tasks stay, begun or ended, as long as
+ * their writer has another log or may come back with one (an ended id stays ended, and a task that runs
+ * while its log is replaced still runs).
+ */
 void ledger_forget(struct ledger *l, uint32_t log);
 
 /**
@@ -101,7 +106,7 @@ int ledger_ask(struct ledger *l, const struct ledger_question *q, struct marker_
 	_must_check_;
 
 /**
- * Lists the hosts that wrote logs, one by one.
+ * Lists the hosts of this boot that wrote logs, one by one.
  *
  * @return true: *ret is the i-th; false: there are no more.
  */

@@ -63,6 +63,18 @@ static bool is_log(const char *name)
 	return len >= suffix && strcmp(name + len - suffix, SUFFIX) == 0;
 }
 
+const char *marker_dirs_name(const struct marker_dirs *dirs, size_t name)
+{
+	return dirs->names.bytes + name;
+}
+
+static int add_name(struct marker_dirs *d, const char *name, size_t *ret)
+{
+	*ret = d->names.len;
+	buf_add(&d->names, name, strlen(name) + 1);
+	return d->names.failed ? -ENOMEM : 0;
+}
+
 static int add_place(struct marker_dirs *d, const char *name, uid_t owner)
 {
 	struct marker_place *more = grow(d->places, d->place_count, &d->place_room, sizeof(*more),
@@ -71,13 +83,9 @@ static int add_place(struct marker_dirs *d, const char *name, uid_t owner)
 	if (!more)
 		return -ENOMEM;
 	d->places = more;
-	more += d->place_count;
-	more->name = strdup(name);
-	if (!more->name)
-		return -ENOMEM;
+	more += d->place_count++;
 	more->owner = owner;
-	d->place_count++;
-	return 0;
+	return add_name(d, name, &more->name);
 }
 
 static int add_found(struct marker_dirs *d, size_t place, const char *name, uid_t owner)
@@ -88,14 +96,10 @@ static int add_found(struct marker_dirs *d, size_t place, const char *name, uid_
 	if (!more)
 		return -ENOMEM;
 	d->found = more;
-	more += d->found_count;
-	more->name = strdup(name);
-	if (!more->name)
-		return -ENOMEM;
+	more += d->found_count++;
 	more->place = place;
 	more->owner = owner;
-	d->found_count++;
-	return 0;
+	return add_name(d, name, &more->name);
 }
 
 /* Gives a stream of its own to a directory that stays open. */
@@ -166,7 +170,7 @@ static void note_unlisted(struct marker_dirs *d, const struct marker_place *p, i
 			  struct markers_counts *counts)
 {
 	if (marker_dirs_is_refusal(error)) {
-		marker_dirs_distrust(counts, p->name, "", "cannot be read");
+		marker_dirs_distrust(counts, marker_dirs_name(d, p->name), "", "cannot be read");
 	} else if (error != ENOENT) {
 		d->partial = true;
 		marker_dirs_behind(counts, p->owner);
@@ -184,7 +188,7 @@ static int list_place(struct marker_dirs *d, size_t place, size_t share,
 	const char *why;
 	struct stat st;
 
-	fd = marker_dirs_open(d->fd, p->name, &st);
+	fd = marker_dirs_open(d->fd, marker_dirs_name(d, p->name), &st);
 	dir = fd < 0 ? NULL : stream_of(fd);
 	if (!dir) {
 		note_unlisted(d, p, errno, counts);
@@ -192,7 +196,7 @@ static int list_place(struct marker_dirs *d, size_t place, size_t share,
 	}
 	why = fs_distrust_dir(&st, st.st_uid);
 	if (why) {
-		marker_dirs_distrust(counts, p->name, "", why);
+		marker_dirs_distrust(counts, marker_dirs_name(d, p->name), "", why);
 		return 0;
 	}
 	for (size_t taken = 0; (e = readdir(dir));) {
@@ -212,11 +216,11 @@ static int list_place(struct marker_dirs *d, size_t place, size_t share,
 	return 0;
 }
 
-static int by_place_name(const void *a, const void *b)
+static int by_place_name(const void *a, const void *b, void *dirs)
 {
 	const struct marker_place *pa = a, *pb = b;
 
-	return strcmp(pa->name, pb->name);
+	return strcmp(marker_dirs_name(dirs, pa->name), marker_dirs_name(dirs, pb->name));
 }
 
 static int compare_rank(const struct marker_candidate *a, const struct marker_candidate *b)
@@ -229,7 +233,7 @@ static int compare_rank(const struct marker_candidate *a, const struct marker_ca
 }
 
 /* Those who have few first; then everything that can make an order not depend on the directory. */
-static int by_rank(const void *a, const void *b)
+static int by_rank(const void *a, const void *b, void *dirs)
 {
 	const struct marker_candidate *ca = a, *cb = b;
 	int rank = compare_rank(ca, cb);
@@ -238,21 +242,21 @@ static int by_rank(const void *a, const void *b)
 		return rank;
 	if (ca->place != cb->place)
 		return ca->place < cb->place ? -1 : 1;
-	return strcmp(ca->name, cb->name);
+	return strcmp(marker_dirs_name(dirs, ca->name), marker_dirs_name(dirs, cb->name));
 }
 
 static void rank(struct marker_dirs *d)
 {
 	size_t n = d->found_count, last;
 
-	qsort(d->found, n, sizeof(*d->found), by_rank); /* by owner: all have 0 peers yet */
+	qsort_r(d->found, n, sizeof(*d->found), by_rank, d); /* by owner: all have 0 peers yet */
 	for (size_t first = 0; first < n; first = last) {
 		for (last = first; last < n && d->found[last].owner == d->found[first].owner;)
 			last++;
 		for (size_t i = first; i < last; i++)
 			d->found[i].peers = (uint32_t)(last - first);
 	}
-	qsort(d->found, n, sizeof(*d->found), by_rank);
+	qsort_r(d->found, n, sizeof(*d->found), by_rank, d);
 }
 
 int marker_dirs_list(const char *dir, struct marker_dirs *dirs, struct markers_counts *counts)
@@ -270,7 +274,7 @@ int marker_dirs_list(const char *dir, struct marker_dirs *dirs, struct markers_c
 		err = list_top(dirs, counts);
 	if (err < 0)
 		return err;
-	qsort(dirs->places, dirs->place_count, sizeof(*dirs->places), by_place_name);
+	qsort_r(dirs->places, dirs->place_count, sizeof(*dirs->places), by_place_name, dirs);
 	share = MAX((size_t)MARKER_DIRS_FOUND_MAX / dirs->place_count,
 		    (size_t)MARKER_DIRS_SHARE_MIN);
 	for (size_t i = 1; i < dirs->place_count; i++) {
@@ -285,10 +289,7 @@ int marker_dirs_list(const char *dir, struct marker_dirs *dirs, struct markers_c
 
 void marker_dirs_done(struct marker_dirs *dirs)
 {
-	for (size_t i = 0; i < dirs->place_count; i++)
-		free(dirs->places[i].name);
-	for (size_t i = 0; i < dirs->found_count; i++)
-		free(dirs->found[i].name);
+	buf_done(&dirs->names);
 	free(dirs->places);
 	free(dirs->found);
 	fs_close(&dirs->fd);

@@ -9,6 +9,7 @@
 
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/macro.h"
 #include "observe/markers.h"
 
@@ -21,13 +22,13 @@ enum {
 
 /* marker_dir, or a direct subdirectory. */
 struct marker_place {
-	char *name; /* owned; "" for marker_dir itself */
+	size_t name; /* in the names; "" for marker_dir itself */
 	uid_t owner;
 };
 
 /* A name that ends in ".log". */
 struct marker_candidate {
-	char *name; /* owned; in its place */
+	size_t name; /* in the names */
 	size_t place;
 	uid_t owner;    /* of the subdirectory, or of the file in marker_dir */
 	uint32_t peers; /* candidates of the same owner */
@@ -36,6 +37,7 @@ struct marker_candidate {
 struct marker_dirs {
 	int fd; /* owned; marker_dir, -1: there is none */
 	struct stat st;
+	struct buf names;            /* each NUL-ended */
 	struct marker_place *places; /* owned; the first is marker_dir, the others sorted by name */
 	size_t place_count, place_room;
 	bool partial; /* a directory could not be listed at this moment: who is missing may be there */
@@ -52,6 +54,9 @@ struct marker_dirs {
  */
 int marker_dirs_list(const char *dir, struct marker_dirs *dirs, struct markers_counts *counts)
 	_must_check_;
+
+/** @return the name of a place or of a candidate, owned by the list. */
+const char *marker_dirs_name(const struct marker_dirs *dirs, size_t name);
 
 /**
  * Opens a subdirectory without following a link.

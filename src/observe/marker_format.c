@@ -99,6 +99,7 @@ static void put_member(struct writer *w, enum marker_key key, const struct marke
 	case FORM_BOOT:
 		put_text(w, rule, member);
 		break;
+	case FORM_NS:
 	case FORM_U64:
 		put_u64(w, rule, *(const uint64_t *)member, key == KEY_N ? UNKNOWN_U64 : 0);
 		break;

@@ -41,6 +41,7 @@ enum marker_form {
 	FORM_TEXT,  /* percent-encoded */
 	FORM_BOOT,  /* 36 bytes as in /proc/sys/kernel/random/boot_id */
 	FORM_U64,
+	FORM_NS, /* not 0 */
 	FORM_U32,
 	FORM_PORT,
 	FORM_TIMEOUT, /* milliseconds */

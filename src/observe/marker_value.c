@@ -185,6 +185,11 @@ static bool read_timeout(struct marker_token t, uint64_t *ret)
 	return marker_value_number(t, value_timeout_max_ms, ret) && *ret;
 }
 
+static bool read_ns(struct marker_token t, uint64_t *ret)
+{
+	return marker_value_number(t, UINT64_MAX, ret) && *ret;
+}
+
 static bool read_code(struct marker_token t)
 {
 	uint64_t value;
@@ -209,6 +214,8 @@ const char *marker_value_read(const struct marker_key_rule *rule, struct marker_
 		return read_boot(t, member) ? NULL : "expected a boot id";
 	case FORM_U64:
 		return marker_value_number(t, UINT64_MAX, member) ? NULL : "expected a number";
+	case FORM_NS:
+		return read_ns(t, member) ? NULL : "expected the inode of a namespace";
 	case FORM_U32:
 		return read_u32(t, member) ? NULL : "expected a user's number";
 	case FORM_PORT:

@@ -76,9 +76,14 @@ static struct marker_file *find_number(const struct markers *m, uint32_t number)
 	return NULL;
 }
 
-static int join(const struct marker_place *p, const char *name, char **ret)
+/* Names a candidate relative to marker_dir. */
+static int join(const struct marker_dirs *d, const struct marker_candidate *c, char **ret)
 {
-	return asprintf(ret, "%s%s%s", p->name, *p->name ? "/" : "", name) < 0 ? -ENOMEM : 0;
+	const char *place = marker_dirs_name(d, d->places[c->place].name);
+
+	return asprintf(ret, "%s%s%s", place, *place ? "/" : "", marker_dirs_name(d, c->name)) < 0
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* Makes a log new: what it said before is forgotten, and it is read from its first byte. */
@@ -135,7 +140,7 @@ static int read_file(struct markers_round *r, const struct marker_candidate *c, 
 {
 	struct marker_file *f;
 	char *name;
-	int err = join(&r->dirs.places[c->place], c->name, &name);
+	int err = join(&r->dirs, c, &name);
 
 	if (err < 0)
 		return err;
@@ -167,7 +172,8 @@ static int enter(struct markers_round *r, size_t place)
 	r->st = r->dirs.st;
 	if (!place)
 		return 0;
-	fd = marker_dirs_open(r->dirs.fd, r->dirs.places[place].name, &r->st);
+	fd = marker_dirs_open(r->dirs.fd, marker_dirs_name(&r->dirs, r->dirs.places[place].name),
+			      &r->st);
 	if (fd < 0) {
 		r->place = SIZE_MAX;
 		return fd;
@@ -185,18 +191,19 @@ static void note_unopened(struct markers_round *r, const struct marker_candidate
 
 static int read_candidate(struct markers_round *r, const struct marker_candidate *c)
 {
+	const char *place = marker_dirs_name(&r->dirs, r->dirs.places[c->place].name);
+	const char *name = marker_dirs_name(&r->dirs, c->name);
 	const char *why = "cannot be read";
 	_cleanup_close_ int fd = -1;
 	struct stat st;
 	int err = enter(r, c->place);
 
 	if (err == 0)
-		err = fd =
-			marker_file_open(c->place ? r->fd : r->dirs.fd, &r->st, c->name, &st, &why);
+		err = fd = marker_file_open(c->place ? r->fd : r->dirs.fd, &r->st, name, &st, &why);
 	if (fd >= 0)
 		return read_file(r, c, fd, &st);
 	if (marker_dirs_is_refusal(-err))
-		marker_dirs_distrust(r->counts, r->dirs.places[c->place].name, c->name, why);
+		marker_dirs_distrust(r->counts, place, name, why);
 	else if (err != -ENOENT)
 		note_unopened(r, c);
 	return 0;
@@ -326,11 +333,12 @@ int markers_remove(struct markers *m, uint32_t log)
 {
 	const struct marker_file *f = find_number(m, log);
 	_cleanup_close_ int dirfd = -1;
-	const char *base = NULL;
+	const char *base;
 	struct stat st;
 
 	if (!f)
 		return -ENOENT;
+	base = f->name;
 	dirfd = open_parent(m, f->name, &base);
 	if (dirfd < 0)
 		return dirfd;

@@ -4,6 +4,7 @@
  */
 #include <criterion/criterion.h>
 
+#include "correlate/ledger_state.h"
 #include "ledger_script.h"
 
 static void other_uid(struct ledger_question *q)
@@ -188,4 +189,13 @@ static const struct script_row names[] = {
 Test(ledger, names_are_those_of_the_writer)
 {
 	script_check(names, ARRAY_SIZE(names));
+}
+
+Test(ledger_names, an_unknown_namespace_is_nobodys)
+{
+	const struct ledger_name unknown = { .id = { 4801, 80 }, .ns_pid = 4801 };
+
+	cr_assert_eq(ledger_state_local(&unknown, 0).pid, 0);
+	cr_assert_eq(ledger_state_local(&unknown, SCRIPT_US).pid, 0);
+	cr_assert_eq(ledger_state_local(&script_usual.worker, SCRIPT_US).pid, 4801);
 }

@@ -226,6 +226,8 @@ static const struct {
 	{ "a pid that no kernel gives", T "host host=4194305:1" WHO " class=x", "PID:START" },
 	{ "a start above 64 bits", T "host host=1:18446744073709551616" WHO " class=x",
 	  "PID:START" },
+	{ "a namespace of none", T "daemon daemon=1:2 boot=" BOOT " pidns=0", "namespace" },
+	{ "a namespace of letters", T "daemon daemon=1:2 boot=" BOOT " pidns=x", "namespace" },
 	{ "a boot in capitals",
 	  T "daemon daemon=1:2 pidns=1 boot=01234567-89AB-cdef-0123-456789abcdef", "boot" },
 	{ "a boot without dashes",
