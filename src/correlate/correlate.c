@@ -226,7 +226,17 @@ static void add_activity(const struct correlate_input *in, const struct subject 
 	f->silent_ms = s->socket.silent_ms != UNKNOWN_U64 ? s->socket.silent_ms : f->blocked_ms;
 }
 
-static void add_socket(const struct subject *s, struct facts *f)
+/* After half a shutdown the last acknowledgement is its FIN's, however much later the host hung up. */
+static uint64_t hangup_of(const struct subject *s, const struct history_entry *b)
+{
+	uint64_t hangup_ms = s->socket.hangup_ms;
+
+	if (hangup_ms == UNKNOWN_U64 || !b || !b->held_ms)
+		return hangup_ms;
+	return MIN(hangup_ms, s->ev.taken_ms - b->held_ms);
+}
+
+static void add_socket(const struct correlate_input *in, const struct subject *s, struct facts *f)
 {
 	const struct task_socket *t = &s->socket;
 
@@ -238,7 +248,7 @@ static void add_socket(const struct subject *s, struct facts *f)
 	f->recv_queue = t->recv_queue;
 	f->send_queue = t->send_queue;
 	f->host_recv_queue = t->host_recv_queue;
-	f->hangup_ms = t->hangup_ms;
+	f->hangup_ms = hangup_of(s, in->before);
 }
 
 static uint64_t wall_age(const struct correlate_input *in, const struct marker_facts *m,
@@ -300,7 +310,7 @@ void correlate_facts(const struct correlate_input *in, struct subject *s)
 	*f = (struct facts){ .id = s->id, .uid = s->uid };
 	add_guards(in, s, f);
 	add_activity(in, s, f);
-	add_socket(s, f);
+	add_socket(in, s, f);
 	add_markers(in, s, f);
 	f->host_gone = correlate_host_gone(in->audit, in->tree, s);
 	f->term_default = term_is_default(&s->ev);
@@ -350,6 +360,8 @@ void correlate_remember(const struct subject *s, const bool *holds, uint64_t now
 	e->cpu_ns = s->ev.cpu_ns;
 	e->recv_queue = s->socket.recv_queue;
 	e->send_queue = s->socket.send_queue;
+	if (s->socket.host_held == TRI_YES)
+		e->held_ms = s->ev.taken_ms;
 	if (s->socket.host_held != TRI_UNKNOWN)
 		e->closed_ino = s->socket.host_held == TRI_NO ? s->socket.ino : 0;
 	e->exe = s->ev.exe;

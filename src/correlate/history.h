@@ -37,6 +37,7 @@ struct history_entry {
 	uint64_t main_cpu_ns, main_switches, cpu_ns;
 	uint64_t recv_queue, send_queue;
 	uint64_t closed_ino; /* its task socket, when nobody was seen to hold the host's end; 0 */
+	uint64_t held_ms;    /* boot clock of the last look that saw it held; 0: none did */
 	struct file_id exe;
 	uid_t uid;
 	uint64_t pid_ns, net_ns;

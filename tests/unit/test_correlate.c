@@ -297,6 +297,33 @@ Test(correlate, ancestors_hosts_and_daemons)
 	}
 }
 
+static const struct {
+	const char *why;
+	bool first_look;
+	uint64_t hangup_ms, held_ago_ms, want; /* held 0: never seen */
+} hangups[] = {
+	{ "it says when the FIN came", false, 60000, 0, 60000 },
+	{ "at the first look there is no other word", true, 60000, 10000, 60000 },
+	{ "the FIN was half a shutdown's: held 10 s ago", false, 60000, 10000, 10000 },
+	{ "held a minute ago, the FIN came later", false, 5000, 60000, 5000 },
+	{ "no FIN", false, UNKNOWN_U64, 10000, UNKNOWN_U64 },
+};
+
+Test(correlate, a_hangup_is_no_older_than_the_last_look_that_saw_the_end_held)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(hangups); i++) {
+		struct scene s;
+
+		scene_make(&s);
+		s.worker->socket.hangup_ms = hangups[i].hangup_ms;
+		if (hangups[i].held_ago_ms)
+			s.before.held_ms = SCENE_NOW - hangups[i].held_ago_ms;
+		cr_expect_eq(scene_facts(&s, hangups[i].first_look)->hangup_ms, hangups[i].want,
+			     "%s", hangups[i].why);
+		scene_done(&s);
+	}
+}
+
 Test(correlate, the_socket_is_told_as_it_is)
 {
 	struct facts want = usual();

@@ -59,8 +59,10 @@ Test(correlate_looks, a_closed_end_is_remembered_until_somebody_holds_it)
 	s.worker->socket.ino = 5000;
 	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
 		s.worker->socket.host_held = looks[i].held;
+		s.worker->ev.taken_ms = SCENE_NOW + i;
 		correlate_remember(s.worker, holds, SCENE_NOW, &s.before);
 		cr_expect_eq(s.before.closed_ino, looks[i].want, "look %zu", i);
+		cr_expect_eq(s.before.held_ms, i < 3 ? SCENE_NOW : SCENE_NOW + 3, "look %zu", i);
 	}
 	scene_done(&s);
 }
