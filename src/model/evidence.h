@@ -12,7 +12,7 @@
 #include "model/tri.h"
 
 enum {
-	EVIDENCE_SOCKETS_MAX = 64,  /* distinct sockets of one process that are looked at */
+	EVIDENCE_SOCKETS_MAX = 512, /* distinct sockets of one process that are looked at */
 	EVIDENCE_FDS_MAX = 4096,    /* descriptors of one process that are looked at */
 	EVIDENCE_THREADS_MAX = 512, /* threads of one process that are looked at */
 	EVIDENCE_WCHAN_MAX = 64,

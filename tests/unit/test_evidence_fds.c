@@ -149,6 +149,18 @@ static void hold_many(void *arg)
 	live_pause(NULL);
 }
 
+Test(evidence_fds, the_sockets_of_a_busy_client_are_all_looked_at)
+{
+	int fewer = 100 - EVIDENCE_SOCKETS_MAX;
+	pid_t pid = live_start(hold_many, &fewer);
+	struct evidence e = look(pid, EVIDENCE_SOCKETS);
+
+	cr_expect_eq(e.socket_count, 100);
+	cr_expect_eq(e.fds_known, TRI_YES);
+	evidence_done(&e);
+	live_end(pid);
+}
+
 Test(evidence_fds, more_sockets_than_are_looked_at)
 {
 	for (int more = 0; more < 2; more++) {
