@@ -154,6 +154,14 @@ static bool holds(const struct evidence *e, uint64_t ino)
 	return false;
 }
 
+/* What was found out of a worker holds for its helper. */
+static void follow_worker(const struct subject *worker, struct subject *helper)
+{
+	helper->host = worker->host;
+	helper->host_id = worker->host_id;
+	helper->holds_task_socket = worker->socket.ino && holds(&helper->ev, worker->socket.ino);
+}
+
 /* Of a worker whose daemon is dead the host is whoever holds the other end. */
 static int find_holder(struct look *l, struct audit *a, struct subject *s)
 {
@@ -191,8 +199,8 @@ int look_sockets(struct look *l, struct audit *a)
 
 		if (s->role == ROLE_WORKER && find_task_socket(l, t, a, s) < 0)
 			return -ENOMEM;
-		if (s->role == ROLE_HELPER && a->subjects[s->worker].socket.ino)
-			s->holds_task_socket = holds(&s->ev, a->subjects[s->worker].socket.ino);
+		if (s->role == ROLE_HELPER)
+			follow_worker(&a->subjects[s->worker], s);
 		if (s->role == ROLE_WORKER && s->host < 0 && s->socket.host_ino &&
 		    find_holder(l, a, s) < 0)
 			return -ENOMEM;

@@ -227,6 +227,18 @@ def test_host_below_a_worker(reaper: Reaper, host: MiniHost, daemon: Daemon) -> 
     assert not nested.has_ended(1) and not nested_daemon.has_ended()
 
 
+def test_helper_of_an_orphan(reaper: Reaper, host: MiniHost) -> None:
+    """An orphan's host is who holds its other end, and so is its helper's."""
+    daemon = host.daemon()
+    worker = daemon.open()
+    worker.task("helper then poll")
+    daemon.pinned.kill()
+    reaper.run("retire", str(worker.pid)).expect(0)
+    time.sleep(1.5)
+    reaper.sweep(host).expect(0)
+    assert worker.pinned.has_ended() and worker.helpers[0].has_ended(1)
+
+
 def test_protected_helper(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """A rule that names only a helper spares it, and only it."""
     worker = daemon.open()
