@@ -56,15 +56,34 @@ static bool is_settled(const struct proc *p, uint64_t boot_ms)
 	return clock_ticks_to_ms(p->id.start) + ARGV_SETTLED_MS < boot_ms;
 }
 
+/* gcc's analyzer loses sight of what is kept in an array that grows: look_argv_forget() and
+ * snapshot_done() free it, and LeakSanitizer watches them. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
+#endif
+
+/* NUL-ended, as argv is. */
+static char *copy_argv(const char *argv, size_t len)
+{
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, argv, len);
+	copy[len] = '\0';
+	return copy;
+}
+
 static int from_cache(struct argv_cache *c, struct proc *p)
 {
-	p->argv = malloc(c->len + 1);
-	if (!p->argv)
+	char *argv = copy_argv(c->argv, c->len);
+
+	if (!argv)
 		return -ENOMEM;
-	memcpy(p->argv, c->argv, c->len);
-	p->argv[c->len] = '\0';
-	p->argv_len = c->len;
 	c->used = true;
+	p->argv_len = c->len;
+	p->argv = argv;
 	return 0;
 }
 
@@ -72,20 +91,20 @@ static int to_cache(struct look *l, const struct proc *p)
 {
 	struct argv_cache *c =
 		grow(l->argvs, l->argv_count, &l->argv_room, sizeof(*c), PROC_COUNT_MAX);
+	char *argv;
 
 	if (!c)
 		return -ENOMEM;
 	l->argvs = c;
-	c = &c[l->argv_count];
-	c->argv = malloc(p->argv_len + 1);
-	if (!c->argv)
+	argv = copy_argv(p->argv, p->argv_len);
+	if (!argv)
 		return -ENOMEM;
-	memcpy(c->argv, p->argv, p->argv_len);
+	c = &c[l->argv_count++];
 	memcpy(c->comm, p->comm, sizeof(c->comm));
 	c->id = p->id;
 	c->len = p->argv_len;
 	c->used = true;
-	l->argv_count++;
+	c->argv = argv;
 	return 0;
 }
 
@@ -101,6 +120,10 @@ int look_argv_read(struct look *l, struct proc *p, uint64_t boot_ms)
 		return err == -ENOMEM ? err : 0; /* gone or denied: it has no argv then */
 	return c || !is_settled(p, boot_ms) ? 0 : to_cache(l, p);
 }
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 static void drop_unused(struct look *l)
 {

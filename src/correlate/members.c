@@ -259,7 +259,7 @@ static int sort_subjects(struct audit *a)
 		places[i].subject = *s;
 		places[i].worker = s->worker >= 0 ? a->subjects[s->worker].id.pid : s->id.pid;
 	}
-	if (count)
+	if (places)
 		qsort(places, count, sizeof(*places), compare_place);
 	for (size_t i = 0, worker = 0; i < count; i++) {
 		a->subjects[i] = places[i].subject;
