@@ -2,6 +2,8 @@
 #include "app/look.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +21,7 @@
 
 int look_open(const struct config *config, const pid_t *hosts, size_t host_count, struct look *ret)
 {
-	struct look l = { .config = config, .named_count = host_count };
+	struct look l = { .config = config, .named_count = host_count, .stop_fd = -1 };
 	int err = self_read(&l.self);
 
 	for (size_t i = 0; i < host_count; i++)
@@ -376,6 +378,13 @@ static bool has_worker(const struct audit *a)
 	return false;
 }
 
+bool look_pause(const struct look *l, uint64_t ms)
+{
+	struct pollfd stop = { .fd = l->stop_fd, .events = POLLIN };
+
+	return poll(&stop, 1, (int)MIN(ms, (uint64_t)INT_MAX)) <= 0;
+}
+
 int look_twice(struct look *l, uint64_t sample_ms, struct audit *ret)
 {
 	uint64_t began_ms;
@@ -385,7 +394,8 @@ int look_twice(struct look *l, uint64_t sample_ms, struct audit *ret)
 		return err;
 	began_ms = ret->boot_ms;
 	audit_done(ret);
-	clock_sleep_ms(sample_ms);
+	if (!look_pause(l, sample_ms))
+		return -ECANCELED;
 	err = look_take(l, ret);
 	if (err == 0)
 		ret->sampled_ms = ret->boot_ms - began_ms;

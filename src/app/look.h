@@ -46,6 +46,7 @@ struct look {
 	size_t run_count;
 	const struct look_pin *pins; /* for the next look; borrowed; sorted by pid */
 	size_t pin_count;
+	int stop_fd; /* borrowed; readable when we are told to stop; -1: nobody tells */
 };
 
 /**
@@ -76,9 +77,12 @@ int look_who(struct look *l, struct audit *ret) _must_check_;
  * be seen.
  *
  * @param sample_ms	0: one look only.
- * @return as look_take().
+ * @return as look_take(); -ECANCELED: told to stop.
  */
 int look_twice(struct look *l, uint64_t sample_ms, struct audit *ret) _must_check_;
+
+/** Waits. @return false: told to stop. */
+bool look_pause(const struct look *l, uint64_t ms);
 
 /** @return the directory of a pinned process, borrowed; -1: it is not among l->pins. */
 int look_pinned(const struct look *l, struct ident id);

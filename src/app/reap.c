@@ -98,13 +98,13 @@ static void tell_held(struct reap *r, const struct audit *first, const struct pl
 }
 
 /* So short that nothing is lost, so uneven that nothing periodic hides from it. */
-static void pause_a_little(void)
+static bool pause_a_little(const struct reap *r)
 {
 	uint8_t dice = 0;
 
 	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice))
 		dice = (uint8_t)clock_boot_ms();
-	clock_sleep_ms(PAUSE_LEAST_MS + (uint64_t)dice * PAUSE_SPAN_MS / UINT8_MAX);
+	return look_pause(r->look, PAUSE_LEAST_MS + (uint64_t)dice * PAUSE_SPAN_MS / UINT8_MAX);
 }
 
 static int compare_pins(const void *a, const void *b)
@@ -218,7 +218,11 @@ int reap_begin(struct reap *r, const struct audit *first, const struct plan *pla
 	r->settled = !r->count;
 	if (!r->count)
 		return 0;
-	pause_a_little();
+	if (!pause_a_little(r)) {
+		hold_all(r, "reaper was told to stop");
+		r->settled = true;
+		return 0;
+	}
 	err = look_again(r);
 	if (err == 0) {
 		for (size_t i = 0; i < r->count; i++)

@@ -107,6 +107,10 @@ static int act(const struct options *o, struct round *r, int signals)
 	int err = round_begin(r, MAX(r->config->sample_ms, (uint64_t)SAMPLE_LEAST_MS));
 	int status;
 
+	if (err == -ECANCELED) {
+		log_error("told to stop: nothing was ended");
+		return EXIT_BLIND;
+	}
 	if (err < 0 && !r->audit_taken)
 		return command_look_failed(r->look, err);
 	if (err < 0)
@@ -135,6 +139,7 @@ static int locked_sweep(const struct options *o, const struct config *c, struct 
 			  strerror(-err));
 		return EXIT_BLIND;
 	}
+	l->stop_fd = signals;
 	r.announce = o->verbose || (!o->json && !o->quiet);
 	err = history_file_load(c->state_dir, l->self.boot_id, clock_boot_ms(), &l->history);
 	if (err < 0)

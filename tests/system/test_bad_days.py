@@ -293,6 +293,20 @@ def test_signal_in_the_middle_of_a_kill(reaper: Reaper, host: MiniHost, daemon: 
     assert pooled.serves()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_between_the_looks(reaper: Reaper, host: MiniHost, daemon: Daemon,
+                                  number: int) -> None:
+    """Who is told to stop does not first end what is due."""
+    leak, = daemon.leak()
+    time.sleep(DUE_S)
+    with reaper.begin("sweep", host=host, settings={"policy.sample": "20s"}) as running:
+        time.sleep(1)
+        running.pinned.signal(number)
+        result = running.result().expect(3)
+    assert result.took_s < 10
+    assert leak.is_alive() and reaper.audit_records() == []
+
+
 def shell(reaper: Reaper, host: MiniHost, command: str, rest: str) -> subprocess.CompletedProcess:
     argv = reaper.argv((*command.split(),), (host,), None)
     script = f'set -o pipefail; "$@" {rest}'
