@@ -131,6 +131,8 @@ int round_begin(struct round *r, uint64_t sample_ms)
 	};
 	if (!plan.count && !plan.held)
 		return 0;
+	if (r->log_error)
+		return r->log_error;
 	if (r->held)
 		open_breaker(r);
 	err = reap_begin(&r->reap, &r->audit, &plan);

@@ -15,6 +15,7 @@ struct round {
 	const struct config *config;   /* borrowed */
 	struct look *look;             /* borrowed */
 	struct audit_log log;
+	int log_error; /* it could not be opened anew: nobody is ended; 0 */
 	struct metrics metrics;
 	struct audit audit; /* owned: the round's first look */
 	bool audit_taken;

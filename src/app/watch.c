@@ -181,11 +181,12 @@ static void write_metrics(struct watch *w)
 
 static void rotate_log(struct watch *w)
 {
-	int err = w->options->dry_run ? 0 : audit_log_reopen(&w->round.log);
-
-	if (err < 0)
+	if (w->options->dry_run)
+		return;
+	w->round.log_error = audit_log_reopen(&w->round.log);
+	if (w->round.log_error)
 		log_error("audit log %s: %s; nothing is ended without it", w->config->audit_log,
-			  strerror(-err));
+			  strerror(-w->round.log_error));
 }
 
 static void sweep_once(struct watch *w)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import signal
 import time
 
@@ -99,6 +100,23 @@ def test_orphan_whose_daemon_died(reaper: Reaper, host: MiniHost, daemon: Daemon
         watch.until_event(event="action", pid=worker.pid, outcome="exited", timeout_s=20)
         assert worker.pinned.has_ended(1)
         assert watch.wait() == 0
+
+
+def test_audit_log_that_cannot_be_opened_anew(reaper: Reaper, host: MiniHost,
+                                              daemon: Daemon) -> None:
+    """A log that went away takes no intent with it: nobody is ended until it is there again."""
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_event(event="sweep")
+        folder = reaper.audit_log.parent
+        shutil.rmtree(folder)
+        leak, = daemon.leak()
+        watch.until_event(event="verdict", pid=leak.pid, verdict="reap")
+        time.sleep(2.5)
+        assert leak.is_alive()
+        assert str(reaper.audit_log) in watch.errors()
+        folder.mkdir(mode=0o750)
+        watch.until_event(event="action", pid=leak.pid, outcome="exited")
+    assert [r["record"] for r in reaper.audit_records()] == ["intent", "outcome"]
 
 
 def test_only_changes_are_told(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
