@@ -231,9 +231,9 @@ static uint64_t hangup_of(const struct subject *s, const struct history_entry *b
 {
 	uint64_t hangup_ms = s->socket.hangup_ms;
 
-	if (hangup_ms == UNKNOWN_U64 || !b || !b->held_ms)
+	if (hangup_ms == UNKNOWN_U64 || !b)
 		return hangup_ms;
-	return MIN(hangup_ms, s->ev.taken_ms - b->held_ms);
+	return MIN(hangup_ms, s->ev.taken_ms - b->held_ms); /* 0: not since boot */
 }
 
 static void add_socket(const struct correlate_input *in, const struct subject *s, struct facts *f)
