@@ -162,25 +162,99 @@ static void follow_worker(const struct subject *worker, struct subject *helper)
 	helper->holds_task_socket = worker->socket.ino && holds(&helper->ev, worker->socket.ino);
 }
 
-/* Of a worker whose daemon is dead the host is whoever holds the other end. */
-static int find_holder(struct look *l, struct audit *a, struct subject *s)
+/* Workers whose daemon is dead: their host is whoever holds the other end. */
+struct lone {
+	struct subject **workers; /* sorted by that end's inode */
+	uint64_t *inos;
+	bool *held;
+	size_t count;
+};
+
+static void lone_done(struct lone *o)
 {
-	struct tree_input in = { .named_hosts = l->living, .named_count = l->living_count };
+	free(o->workers);
+	free(o->inos);
+	free(o->held);
+}
 
-	for (size_t i = 0; i < a->snapshot.count; i++) {
-		const struct proc *p = &a->snapshot.procs[i];
-		_cleanup_close_ int dirfd = -1;
+static int compare_lone(const void *a, const void *b)
+{
+	const struct subject *p = *(struct subject *const *)a, *q = *(struct subject *const *)b;
 
-		if (p->uid != s->uid || !tree_is_host(a, &in, p, s->class_index))
-			continue;
-		dirfd = pin_open(p->id.pid);
-		if (dirfd < 0 || evidence_holds_socket(dirfd, s->socket.host_ino) != TRI_YES)
+	return p->socket.host_ino < q->socket.host_ino ? -1
+						       : p->socket.host_ino > q->socket.host_ino;
+}
+
+static int lone_find(struct audit *a, struct lone *ret)
+{
+	ret->workers = calloc(a->subject_count, sizeof(struct subject *));
+	ret->inos = calloc(a->subject_count, sizeof(*ret->inos));
+	ret->held = calloc(a->subject_count, sizeof(*ret->held));
+	if (!ret->workers || !ret->inos || !ret->held)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->subject_count; i++) {
+		struct subject *s = &a->subjects[i];
+
+		if (s->role == ROLE_WORKER && s->host < 0 && s->socket.host_ino)
+			ret->workers[ret->count++] = s;
+	}
+	qsort(ret->workers, ret->count, sizeof(struct subject *), compare_lone);
+	for (size_t i = 0; i < ret->count; i++)
+		ret->inos[i] = ret->workers[i]->socket.host_ino;
+	return 0;
+}
+
+static bool may_be_host(const struct audit *a, const struct tree_input *in, const struct proc *p,
+			const struct subject *s)
+{
+	return s->host < 0 && p->uid == s->uid && tree_is_host(a, in, p, s->class_index);
+}
+
+static int give_host(struct audit *a, const struct tree_input *in, const struct proc *p,
+		     struct lone *o)
+{
+	for (size_t i = 0; i < o->count; i++) {
+		struct subject *s = o->workers[i];
+
+		if (!o->held[i] || !may_be_host(a, in, p, s))
 			continue;
 		s->host = tree_add_host(a, p);
 		if (s->host < 0)
 			return -ENOMEM;
 		s->host_id = p->id;
-		return 0;
+	}
+	return 0;
+}
+
+static bool asks_for(const struct audit *a, const struct tree_input *in, const struct proc *p,
+		     const struct lone *o)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (may_be_host(a, in, p, o->workers[i]))
+			return true;
+	return false;
+}
+
+/* Each process is walked through once, however many ask. */
+static int find_holders(struct look *l, struct audit *a)
+{
+	struct tree_input in = { .named_hosts = l->living, .named_count = l->living_count };
+	_cleanup_(lone_done) struct lone o = { 0 };
+
+	if (lone_find(a, &o) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; o.count && i < a->snapshot.count; i++) {
+		const struct proc *p = &a->snapshot.procs[i];
+		_cleanup_close_ int dirfd = -1;
+
+		if (!asks_for(a, &in, p, &o))
+			continue;
+		memset(o.held, 0, o.count * sizeof(*o.held));
+		dirfd = pin_open(p->id.pid);
+		if (dirfd >= 0) /* what was found before an error is held all the same */
+			(void)evidence_held_among(dirfd, o.inos, o.count, o.held);
+		if (give_host(a, &in, p, &o) < 0)
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -194,16 +268,14 @@ int look_sockets(struct look *l, struct audit *a)
 	t = calloc(1, sizeof(*t));
 	if (!t || find_listeners(l, t, a) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < a->subject_count; i++) {
-		struct subject *s = &a->subjects[i];
-
-		if (s->role == ROLE_WORKER && find_task_socket(l, t, a, s) < 0)
+	for (size_t i = 0; i < a->subject_count; i++)
+		if (a->subjects[i].role == ROLE_WORKER &&
+		    find_task_socket(l, t, a, &a->subjects[i]) < 0)
 			return -ENOMEM;
-		if (s->role == ROLE_HELPER)
-			follow_worker(&a->subjects[s->worker], s);
-		if (s->role == ROLE_WORKER && s->host < 0 && s->socket.host_ino &&
-		    find_holder(l, a, s) < 0)
-			return -ENOMEM;
-	}
+	if (a->subject_count && find_holders(l, a) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->subject_count; i++)
+		if (a->subjects[i].role == ROLE_HELPER)
+			follow_worker(&a->subjects[a->subjects[i].worker], &a->subjects[i]);
 	return 0;
 }

@@ -36,10 +36,12 @@ int evidence_look(int dirfd, pid_t pid, unsigned want, struct cpu_clock *clock,
 		  struct evidence *ret) _must_check_;
 
 /**
- * Tells whether a process holds a socket.
+ * Tells which of some sockets a process holds, in one walk over its descriptors.
  *
- * @return TRI_YES or TRI_NO; TRI_UNKNOWN: its descriptors could not all be read.
+ * @param inos	sorted.
+ * @param ret_held	as many flags: set where it holds that socket, else left as they are.
+ * @return 0; negative errno: its descriptors could not all be read.
  */
-enum tri evidence_holds_socket(int dirfd, uint64_t ino);
+int evidence_held_among(int dirfd, const uint64_t *inos, size_t count, bool *ret_held);
 
 #endif

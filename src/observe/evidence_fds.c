@@ -200,17 +200,27 @@ int evidence_look_fds(int dirfd, struct evidence *e)
 	return 0;
 }
 
-enum tri evidence_holds_socket(int dirfd, uint64_t ino)
+static int compare_ino(const void *a, const void *b)
+{
+	uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
+
+	return p < q ? -1 : p > q;
+}
+
+int evidence_held_among(int dirfd, const uint64_t *inos, size_t count, bool *ret_held)
 {
 	_cleanup_(walk_close) struct fd_walk w = { .dirfd = dirfd };
-	uint64_t found;
+	uint64_t ino;
 	int fd, r;
 
-	if (walk_open(&w) < 0)
-		return TRI_UNKNOWN;
-	while ((r = walk_next(&w, &fd, &found)) > 0) {
-		if (found == ino)
-			return TRI_YES;
+	r = walk_open(&w);
+	if (r < 0)
+		return r;
+	while ((r = walk_next(&w, &fd, &ino)) > 0) {
+		const uint64_t *at = bsearch(&ino, inos, count, sizeof(*inos), compare_ino);
+
+		if (at)
+			ret_held[at - inos] = true;
 	}
-	return r < 0 ? TRI_UNKNOWN : TRI_NO;
+	return r;
 }

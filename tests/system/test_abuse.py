@@ -11,8 +11,8 @@ import time
 import pytest
 
 from harness.binary import Reaper
-from harness.minihost import StartHost
-from harness.privilege import PRIVATE_UID, needs_root
+from harness.minihost import MiniHost, StartHost
+from harness.privilege import PRIVATE_UID, needs_root, needs_strace
 
 pytestmark = needs_root
 
@@ -43,3 +43,22 @@ def test_setuid_program(reaper: Reaper, start_host: StartHost, setuid_python: li
     result = reaper.sweep(host).expect(0)
     assert result.verdict(leak) == ("keep", "foreign-uid"), result
     assert leak.is_alive()
+
+
+@needs_strace
+def test_orphans_cost_one_walk_together(reaper: Reaper, host: MiniHost,
+                                        workdir: pathlib.Path) -> None:
+    """A hundred processes of one user, half of them orphans and half called java, each with many
+    descriptors: what asked every java for every orphan took minutes."""
+    daemon = host.daemon()
+    orphans = [daemon.open() for _ in range(8)]
+    for worker in orphans:
+        worker.task("poll")
+    daemon.pinned.kill()
+    trace = workdir / "trace"
+    result = reaper.audit(host, settings={"policy.sample": "0s"},
+                          prefix=("strace", "-D", "-qq", "-e", "trace=open,openat", "-o",
+                                  str(trace)))
+    assert all(result.worker(worker)["host"] == host.pid for worker in orphans)
+    pins = trace.read_text().count(f'"/proc/{host.pid}", ')
+    assert pins <= 3, f"the host was opened {pins} times for {len(orphans)} orphans"

@@ -191,12 +191,15 @@ Test(evidence_fds, more_descriptors_than_are_looked_at)
 	pid_t pid = live_start(hold_many_files, NULL);
 	_cleanup_close_ int dirfd = pin_open(pid);
 	struct evidence e = look(pid, EVIDENCE_SOCKETS);
+	uint64_t inos[] = { 1, 0 };
+	bool held[] = { false, false };
 
 	cr_expect_eq(e.fds_known, TRI_NO);
 	cr_assert(held_at(&e, FD_TCP).ino);
-	cr_expect_eq(evidence_holds_socket(dirfd, held_at(&e, FD_TCP).ino), TRI_YES,
-		     "it was found before the limit");
-	cr_expect_eq(evidence_holds_socket(dirfd, 1), TRI_UNKNOWN);
+	inos[1] = held_at(&e, FD_TCP).ino;
+	cr_expect_lt(evidence_held_among(dirfd, inos, 2, held), 0, "not all can be read");
+	cr_expect(held[1], "it was found before the limit");
+	cr_expect_not(held[0]);
 	evidence_done(&e);
 	live_end(pid);
 }
@@ -206,13 +209,17 @@ Test(evidence_fds, who_holds_a_socket)
 	pid_t pid = live_start(hold_sockets, NULL);
 	_cleanup_close_ int dirfd = pin_open(pid);
 	struct evidence e = look(pid, EVIDENCE_SOCKETS);
+	uint64_t inos[] = { 1, 0 };
+	bool held[] = { false, false };
 
 	cr_assert_gt(e.socket_count, 0);
-	cr_expect_eq(evidence_holds_socket(dirfd, e.sockets[0].ino), TRI_YES);
-	cr_expect_eq(evidence_holds_socket(dirfd, 1), TRI_NO);
+	inos[1] = e.sockets[0].ino;
+	cr_expect_eq(evidence_held_among(dirfd, inos, 2, held), 0);
+	cr_expect(held[1]);
+	cr_expect_not(held[0]);
 	evidence_done(&e);
 	live_end(pid);
-	cr_expect_eq(evidence_holds_socket(dirfd, 1), TRI_UNKNOWN, "it is gone");
+	cr_expect_lt(evidence_held_among(dirfd, inos, 2, held), 0, "it is gone");
 }
 
 /* Keeps only these capabilities, as another user. */
@@ -263,7 +270,7 @@ static void inspect_denied(void *arg)
 	MUST(e.fds_known == TRI_NO && e.socket_count == 0);
 	MUST(!e.main.known && e.main.nr == 0 && e.main.wchan[0] == '\0');
 	MUST(e.pss_bytes == UNKNOWN_U64);
-	MUST(evidence_holds_socket(dirfd, 1) == TRI_UNKNOWN);
+	MUST(evidence_held_among(dirfd, &(uint64_t){ 1 }, 1, &(bool){ false }) < 0);
 	_exit(0);
 }
 
@@ -285,6 +292,7 @@ static void inspect_by_info(void *arg)
 	const struct inspection *in = arg;
 	struct held_socket tcp;
 	struct evidence e;
+	bool held = false;
 	int dirfd;
 
 	become_nobody(in->caps);
@@ -307,8 +315,9 @@ static void inspect_by_info(void *arg)
 		     0);
 	}
 	MUST(!e.main.known && e.main.wchan[0]);
-	MUST(evidence_holds_socket(dirfd, tcp.ino) == TRI_YES);
-	MUST(evidence_holds_socket(dirfd, 1) == TRI_NO);
+	MUST(evidence_held_among(dirfd, &tcp.ino, 1, &held) == 0 && held);
+	held = false;
+	MUST(evidence_held_among(dirfd, &(uint64_t){ 1 }, 1, &held) == 0 && !held);
 	_exit(0);
 }
 
