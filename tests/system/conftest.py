@@ -9,13 +9,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from harness import binary, privilege  # noqa: E402
-from harness.minihost import MiniHost, StartHost  # noqa: E402
+from harness.minihost import MiniHost, OldWorkers, StartHost  # noqa: E402
 
 HOSTS = pathlib.Path(__file__).resolve().parents[1] / "hosts"
 
@@ -50,13 +51,41 @@ def reaper_binary() -> Iterator[pathlib.Path]:
     shutil.rmtree(path)
 
 
-def host_starter(hosts: pathlib.Path) -> Iterator[StartHost]:
+class Spare:
+    """The next plain JVM, started while the tests before it wait for their leaks to get old."""
+
+    def __init__(self, hosts: pathlib.Path, folder: pathlib.Path) -> None:
+        self.hosts = hosts
+        self.folder = folder
+        self.next: MiniHost | None = None
+
+    def take(self) -> MiniHost:
+        host = self.next or MiniHost(self.hosts, self.folder)
+        self.next = MiniHost(self.hosts, self.folder)
+        return host
+
+    def finish(self) -> None:
+        if self.next is not None:
+            self.next.finish()
+
+
+@pytest.fixture(scope="session")
+def spare(hosts: pathlib.Path) -> Iterator[Spare]:
+    folder = public_folder("spare")
+    one = Spare(hosts, folder)
+    yield one
+    one.finish()
+    shutil.rmtree(folder)
+
+
+def host_starter(hosts: pathlib.Path, spare: Spare) -> Iterator[StartHost]:
     started: list[MiniHost] = []
     folder = public_folder("host")
     folder.chmod(0o1777)
 
-    def start(**options: object) -> MiniHost:
-        host = MiniHost(hosts, folder, **options)  # type: ignore[arg-type]
+    def start(fresh: bool = False, **options: Any) -> MiniHost:
+        plain = not fresh and not options
+        host = spare.take() if plain else MiniHost(hosts, folder, **options)
         started.append(host)
         return host
 
@@ -72,15 +101,41 @@ def host_starter(hosts: pathlib.Path) -> Iterator[StartHost]:
 
 
 @pytest.fixture
-def start_host(hosts: pathlib.Path) -> Iterator[StartHost]:
+def start_host(hosts: pathlib.Path, spare: Spare) -> Iterator[StartHost]:
     """Start hosts that end with the test."""
-    yield from host_starter(hosts)
+    yield from host_starter(hosts, spare)
 
 
 @pytest.fixture(scope="module")
-def start_module_host(hosts: pathlib.Path) -> Iterator[StartHost]:
+def start_module_host(hosts: pathlib.Path, spare: Spare) -> Iterator[StartHost]:
     """Start hosts that end with the module."""
-    yield from host_starter(hosts)
+    yield from host_starter(hosts, spare)
+
+
+@pytest.fixture(scope="session")
+def start_session_host(hosts: pathlib.Path, spare: Spare) -> Iterator[StartHost]:
+    """Start hosts that end with the whole run."""
+    yield from host_starter(hosts, spare)
+
+
+@pytest.fixture(scope="session")
+def old(start_session_host: StartHost) -> OldWorkers:
+    """Workers that are idle from the beginning of the run, which began long ago."""
+    return OldWorkers(start_session_host())
+
+
+@pytest.fixture(scope="session")
+def old_and_busy(start_session_host: StartHost) -> OldWorkers:
+    """The same of another JVM."""
+    return OldWorkers(start_session_host())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def begin_to_grow_old(request: pytest.FixtureRequest) -> None:
+    """What has to be old when its test comes is started before the first test."""
+    for name in ("old", "old_and_busy"):
+        if any(name in getattr(item, "fixturenames", ()) for item in request.session.items):
+            request.getfixturevalue(name)
 
 
 @pytest.fixture

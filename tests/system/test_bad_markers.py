@@ -22,7 +22,7 @@ PAST_S = 2  # how long ago the records were written, as they say
 DUE_S = 1.2
 READ_S = 20  # whatever lies in marker_dir, a sweep is over by then
 MILLION = 1_000_000
-MORE_LOGS_THAN_ARE_READ = 5000
+MORE_LOGS_THAN_ARE_READ = 4200
 WORKERS = 48
 
 

@@ -9,34 +9,11 @@ import pytest
 
 from harness.binary import Reaper
 from harness.markers import PastLog, host_record
-from harness.minihost import MiniHost, StartHost, Worker
+from harness.minihost import MiniHost, OldWorkers, StartHost, Worker
 
 KEEP_IDLE = ("keep", "idle")
 KEEP_SERVING = ("keep", "serving")
 GROWN_S = 44.5  # a pool_timeout of 1 s, the 40 s that a purge may take, and the logs' own beginning
-
-
-class Old:
-    """A JVM with workers that have been idle since the module began."""
-
-    def __init__(self, host: MiniHost) -> None:
-        self.host = host
-        self.daemon = host.daemon("pyjava.daemon")  # its class leaves pool_timeout to the log
-        self.workers = [self.daemon.open() for _ in range(3)]
-        self.born = time.monotonic()
-
-    def age_s(self) -> float:
-        return time.monotonic() - self.born
-
-
-@pytest.fixture(scope="module", autouse=True)
-def old(start_module_host: StartHost) -> Old:
-    return Old(start_module_host())
-
-
-@pytest.fixture(scope="module", autouse=True)
-def old_and_busy(start_module_host: StartHost) -> Old:
-    return Old(start_module_host())
 
 
 @pytest.fixture
@@ -172,7 +149,7 @@ def tasks_that_ended(workers: list[Worker]) -> list[str]:
             for task, worker in enumerate(workers, 1) for event in ("begin", "end")]
 
 
-def test_reported_pool(reaper: Reaper, old: Old) -> None:
+def test_reported_pool(reaper: Reaper, old: OldWorkers) -> None:
     """Two beats that list neither pool nor lease prove that an ended worker is given up."""
     time.sleep(max(0, 16 - old.age_s()))
     leaked, pooled, leased = old.workers
@@ -195,7 +172,7 @@ def test_reported_pool(reaper: Reaper, old: Old) -> None:
     assert result.verdict(leased) == ("keep", "leased")
 
 
-def test_a_lost_record_spoils_the_beat(reaper: Reaper, old: Old) -> None:
+def test_a_lost_record_spoils_the_beat(reaper: Reaper, old: OldWorkers) -> None:
     """A beat whose count does not match what was read counts for nothing."""
     time.sleep(max(0, 16 - old.age_s()))
     leaked = old.workers[0]
@@ -217,7 +194,7 @@ def idle_log(host: MiniHost, workers: list[Worker], *more: str) -> str:
     return past.text
 
 
-def test_host_idle(reaper: Reaper, old: Old, old_and_busy: Old) -> None:
+def test_host_idle(reaper: Reaper, old: OldWorkers, old_and_busy: OldWorkers) -> None:
     """A host that brackets every task, and ran none for longer than its pool lives, keeps nobody;
     one that still runs a task, whoever serves it, does."""
     time.sleep(max(0, GROWN_S - old_and_busy.age_s()))
@@ -229,7 +206,7 @@ def test_host_idle(reaper: Reaper, old: Old, old_and_busy: Old) -> None:
     assert {busy.verdict(worker) for worker in old_and_busy.workers} == {KEEP_IDLE}
 
 
-def test_host_idle_but_stopped(reaper: Reaper, old: Old) -> None:
+def test_host_idle_but_stopped(reaper: Reaper, old: OldWorkers) -> None:
     """A host that was not seen running through the whole stretch has purged nothing."""
     time.sleep(max(0, GROWN_S - old.age_s()))
     past = PastLog(old.host, "pool=unknown tasks=all pool_timeout=1000", "pyjava", 44)

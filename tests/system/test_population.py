@@ -81,18 +81,18 @@ def test_busy(reaper: Reaper, daemon: Daemon) -> None:
     assert result.verdict(worker) == KEEP_SERVING
 
 
-@pytest.mark.parametrize("wait, blocked_in", [
-    ("sleep", "sleep"), ("poll", "poll"), ("epoll", "epoll"), ("select", "select"),
-    ("futex", "futex"), ("recv-unix", "recv"), ("flock", "flock"), ("waitpid", "wait"),
-    ("pipe", "read"),
-])
-def test_blocked_in_a_task(reaper: Reaper, daemon: Daemon, wait: str, blocked_in: str) -> None:
+def test_blocked_in_a_task(reaper: Reaper, daemon: Daemon) -> None:
     """Whatever a task waits for, waiting long is no proof of anything."""
-    worker = daemon.open()
-    worker.task(wait)
+    blocked_in = {"sleep": "sleep", "poll": "poll", "epoll": "epoll", "select": "select",
+                  "futex": "futex", "recv-unix": "recv", "flock": "flock", "waitpid": "wait",
+                  "pipe": "read"}
+    workers = {wait: daemon.open() for wait in blocked_in}
+    for wait, worker in workers.items():
+        worker.task(wait)
     result = reaper.judge(daemon)
-    assert result.verdict(worker) == KEEP_IDLE
-    assert result.worker(worker)["blocked_in"] == blocked_in
+    found = {wait: result.worker(worker) for wait, worker in workers.items()}
+    assert {wait: entry["blocked_in"] for wait, entry in found.items()} == blocked_in
+    assert {result.verdict(worker) for worker in workers.values()} == {KEEP_IDLE}
 
 
 def test_slow_reader(reaper: Reaper, daemon: Daemon) -> None:
@@ -416,11 +416,13 @@ def test_exec(reaper: Reaper, daemon: Daemon) -> None:
     assert worker.pid not in {w["pid"] for w in result.doc["workers"] if w["verdict"] == "reap"}
 
 
-@pytest.mark.parametrize("rule", [
-    "comm = python3", "comm = java", "args = pyspark.daemon", f"user = {os.getuid()}"])
-def test_protected(reaper: Reaper, daemon: Daemon, rule: str) -> None:
-    """A protect rule keeps what it names, whatever is proven."""
+def test_protected(reaper: Reaper, daemon: Daemon) -> None:
+    """A protect rule keeps what it names, whatever is proven: worker, daemon or host."""
     worker, = daemon.leak()
-    time.sleep(1.2)
-    reaper.write_config(f"[protect]\n{rule}\n")
-    assert reaper.audit(daemon.host).verdict(worker) == ("keep", "protected")
+    reaper.audit_until_due(daemon.host, worker)
+    for rule in ("comm = python3", "comm = java", "args = pyspark.daemon", f"user = {os.getuid()}"):
+        reaper.write_config(f"[protect]\n{rule}\n")
+        result = reaper.audit(daemon.host)
+        assert result.verdict(worker) == ("keep", "protected"), rule
+    reaper.write_config("[protect]\ncomm = another\n")
+    assert reaper.audit(daemon.host).verdict(worker) == ("reap", "peer-closed")

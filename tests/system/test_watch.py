@@ -186,7 +186,7 @@ def test_replaced_by_the_same_pid(reaper: Reaper, start_host: StartHost) -> None
         successor = None
         for _ in range(SAME_PID_TRIES):
             LAST_PID.write_text(str(pid - 1))
-            successor = start_host()
+            successor = start_host(fresh=True)
             if successor.pid == pid:
                 break
             successor.finish()

@@ -147,12 +147,9 @@ class MiniHost:
             start_new_session=True,
             **who,
         )
-        try:
-            self.pid = int(self.answer()["pid"])
-            self.pinned = self.pin(self.pid)
-        except BaseException:
-            self.finish()
-            raise
+        self.pid = self.process.pid
+        self.pinned = self.pin(self.pid)
+        self.greeted = False
 
     @property
     def start(self) -> int:
@@ -189,6 +186,9 @@ class MiniHost:
         return answer
 
     def command(self, line: str) -> dict[str, Any]:
+        if not self.greeted:
+            assert self.answer()["pid"] == self.pid, "a prefix must become the JVM"
+            self.greeted = True
         assert self.process.stdin is not None
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
@@ -251,3 +251,16 @@ class MiniHost:
 
 
 StartHost = Callable[..., MiniHost]
+
+
+class OldWorkers:
+    """A JVM with pooled workers that have not moved a byte since they were born."""
+
+    def __init__(self, host: MiniHost, count: int = 3) -> None:
+        self.host = host
+        self.daemon = host.daemon("pyjava.daemon")  # its class leaves pool_timeout to the log
+        self.workers = [self.daemon.open() for _ in range(count)]
+        self.born = time.monotonic()
+
+    def age_s(self) -> float:
+        return time.monotonic() - self.born
