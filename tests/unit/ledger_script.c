@@ -113,7 +113,7 @@ struct script script_begin(void)
 
 static char shown[1024];
 
-static void show(const char *format, ...)
+static void _printf_(1, 2) show(const char *format, ...)
 {
 	size_t len = strlen(shown);
 	va_list args;
