@@ -578,7 +578,11 @@ def main() -> int:
     tally = Tally()
     began = time.monotonic()
     LOGS.mkdir(parents=True, exist_ok=True)
-    for name in sys.argv[1:]:
+    for word in sys.argv[1:]:
+        name, _, reason = word.partition("=")
+        if reason:
+            tally.skipped.append(f"{name}: {reason}")
+            continue
         part = Part(name, tally)
         try:
             PARTS[name](part)
