@@ -36,7 +36,8 @@
  *     - decide/decide		one worker, one verdict
  * - one kill, from verdicts to an exit that was seen
  *     - decide/plan		order and limits
- *     - app/reap		pin, look again, intents, signals; reap_helpers: what lies below
+ *     - app/reap		pin, look again, intents, signals; reap_helpers: what lies below;
+ *				reap_check: the last word before a signal
  *     - act/act		the only place that signals
  * - what people and programs read
  *     - report/text, words	text for people

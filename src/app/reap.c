@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "app/reap_check.h"
 #include "app/reap_helpers.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -264,9 +265,30 @@ static void note_unkillable(struct reap *r, const struct victim *v)
 		e->unkillable = true;
 }
 
-static bool step_all(struct reap *r, uint64_t now_ms)
+static bool is_about_to_be_signalled(const struct victim *v, uint64_t now_ms)
+{
+	return v->stage == ACT_PINNED || (v->stage == ACT_TERMED && now_ms >= v->deadline_ms);
+}
+
+/* Takes one victim as far as it goes without waiting. @return true: its story has ended. */
+static bool step_one(const struct reap *r, struct victim *v, uint64_t now_ms)
 {
 	const struct act_graces graces = { r->config->term_grace_ms, r->config->kill_grace_ms };
+	const char *why;
+
+	if (act_see(v, now_ms))
+		return true;
+	if (!may_step(r, v))
+		return false;
+	why = is_about_to_be_signalled(v, now_ms) ? reap_check(r, v) : NULL;
+	if (!why)
+		return act_step(v, &graces, now_ms);
+	act_close(v, OUTCOME_SPARED, why);
+	return true;
+}
+
+static bool step_all(struct reap *r, uint64_t now_ms)
+{
 	bool alive = false;
 
 	for (size_t i = 0; i < r->count; i++) {
@@ -274,8 +296,7 @@ static bool step_all(struct reap *r, uint64_t now_ms)
 
 		if (is_over(v))
 			continue;
-		/* One that has to wait may end by itself. */
-		if (may_step(r, v) ? act_step(v, &graces, now_ms) : act_see(v, now_ms)) {
+		if (step_one(r, v, now_ms)) {
 			note_unkillable(r, v);
 			r->sink(r->arg, &v->record);
 		}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/look_protect.h"
+#include "app/reap_check.h"
 #include "base/clock.h"
 #include "base/pin.h"
 #include "observe/evidence.h"
@@ -36,12 +37,6 @@ int reap_pin_helpers(struct reap *r, const struct audit *first, size_t worker, s
 	return 0;
 }
 
-static bool same_uids(const struct evidence *helper, const struct evidence *worker)
-{
-	return helper->ids_known && worker->ids_known &&
-	       memcmp(helper->uids, worker->uids, sizeof(helper->uids)) == 0;
-}
-
 /* uid, pid namespace, protect, traced; never a host, a daemon, or an ancestor of another worker. Not its
  * age and not whether it is idle: it goes with its worker. */
 static const char *objection(const struct reap *r, struct proc *p, const struct evidence *e,
@@ -49,7 +44,7 @@ static const char *objection(const struct reap *r, struct proc *p, const struct 
 {
 	if (!p || e->vanished)
 		return "it was gone before a signal";
-	if (!same_uids(e, worker) || e->exe_setuid)
+	if (!reap_same_uids(e, worker) || e->exe_setuid)
 		return "it is another user's";
 	if (!e->pid_ns || e->pid_ns != worker->pid_ns || e->ns_pid == 1)
 		return "it lives in another pid namespace";

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Living processes that are to be ended, without the looks that found them.
+ */
+#ifndef REAPER_TESTS_REAP_SCENE_H
+#define REAPER_TESTS_REAP_SCENE_H
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "app/reap.h"
+#include "base/clock.h"
+#include "base/pin.h"
+#include "build.h"
+#include "live.h"
+#include "model/grow.h"
+#include "observe/evidence.h"
+
+enum {
+	TOLD_MAX = 64,
+	MANY = 40,
+	SOON_MS = 200,
+	LONG_MS = 60 * 1000,
+};
+
+struct scene {
+	struct look look;
+	struct config config;
+	struct reap reap;
+	struct action_record told[TOLD_MAX];
+	size_t told_count;
+};
+
+static inline void tell(void *arg, const struct action_record *record)
+{
+	struct scene *s = arg;
+
+	cr_assert_lt(s->told_count, TOLD_MAX);
+	s->told[s->told_count++] = *record;
+}
+
+static inline void scene_make(struct scene *s)
+{
+	*s = (struct scene){
+		.config = { .term_grace_ms = LONG_MS, .kill_grace_ms = LONG_MS },
+		.reap = { .look = &s->look, .config = &s->config, .sink = tell, .arg = s },
+	};
+	s->reap.settled = true; /* no list of the tree: all are here */
+	s->reap.second = build_audit();
+	s->reap.second_taken = true;
+}
+
+static inline void scene_done(struct scene *s)
+{
+	reap_done(&s->reap);
+	history_done(&s->look.history);
+}
+
+/* What justified the signals. */
+static inline void add_to_second_look(struct scene *s, pid_t pid, int dirfd)
+{
+	struct subject *seen = build_worker(&s->reap.second, -1, pid);
+
+	evidence_done(&seen->ev);
+	cr_assert_eq(evidence_look(dirfd, pid, 0, NULL, &seen->ev), 0);
+}
+
+/* Adds a process; a helper belongs to the first, a worker. */
+static inline struct victim *add(struct scene *s, pid_t pid, enum role role)
+{
+	struct reap *r = &s->reap;
+	struct victim *more = grow(r->victims, r->count, &r->room, sizeof(*more), TOLD_MAX);
+
+	cr_assert_not_null(more);
+	r->victims = more;
+	cr_assert_eq(act_pin((struct ident){ .pid = pid }, role, &more[r->count]), 0);
+	more[r->count].worker = 0;
+	if (role == ROLE_WORKER)
+		add_to_second_look(s, pid, more[r->count].dirfd);
+	return &more[r->count++];
+}
+
+static inline const struct action_record *told_of(const struct scene *s, pid_t pid)
+{
+	const struct action_record *found = NULL;
+
+	for (size_t i = 0; i < s->told_count; i++)
+		if (s->told[i].id.pid == pid) {
+			cr_expect_null(found, "%d is told of twice", pid);
+			found = &s->told[i];
+		}
+	return found;
+}
+
+static inline void await_end(const struct victim *v)
+{
+	cr_assert_eq(pin_wait(v->pidfd, LIVE_WAIT_MS), 1);
+}
+
+#endif

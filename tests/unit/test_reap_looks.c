@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is about to be ended, looked at again: pins, the second look, and lists of the tree.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "app/reap_helpers.h"
+#include "base/fs.h"
+#include "reap_scene.h"
+#include "tmpdir.h"
+
+TestSuite(reap_looks, .timeout = 120);
+
+struct whole {
+	struct scene scene;
+	struct config *config;
+	struct tmpdir dir;
+	struct audit_log log;
+	char log_path[128];
+	struct audit first;
+	size_t items[MANY];
+};
+
+/* A first look that took these processes for workers that are due. */
+static void whole_make(struct whole *w, const pid_t *pids, size_t count)
+{
+	struct problem problem;
+
+	scene_make(&w->scene);
+	w->dir = tmpdir_make();
+	(void)snprintf(w->log_path, sizeof(w->log_path), "%s/audit.jsonl", w->dir.path);
+	cr_assert_eq(config_load_text("none", NULL, 0, NULL, 0, &w->config, &problem), 0);
+	cr_assert_eq(look_open(w->config, pids, 1, &w->scene.look), 0);
+	cr_assert_eq(audit_log_open(w->log_path, &w->log), 0);
+	w->scene.reap.config = w->config;
+	w->scene.reap.log = &w->log;
+	w->scene.reap.settled = false;
+	audit_done(&w->scene.reap.second);
+	w->scene.reap.second_taken = false;
+	w->first = build_audit();
+	for (size_t i = 0; i < count; i++) {
+		struct subject *s = build_worker(&w->first, -1, pids[i]);
+		_cleanup_(evidence_done) struct evidence e = { 0 };
+		_cleanup_close_ int dirfd = pin_open(pids[i]);
+
+		cr_assert_eq(evidence_look(dirfd, pids[i], 0, NULL, &e), 0);
+		s->id = e.id;
+		w->items[i] = i;
+	}
+}
+
+static void whole_done(struct whole *w)
+{
+	reap_done(&w->scene.reap);
+	look_close(&w->scene.look);
+	audit_log_close(&w->log);
+	audit_done(&w->first);
+	config_free(w->config);
+	tmpdir_remove(&w->dir);
+}
+
+static size_t count_told(const struct scene *s, enum outcome outcome)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->told_count; i++)
+		count += s->told[i].outcome == outcome;
+	return count;
+}
+
+Test(reap_looks, what_is_no_worker_any_more_did_not_vanish)
+{
+	pid_t pids[] = { live_start(live_pause, NULL), live_start(live_pause, NULL) };
+	struct whole w = { 0 };
+	const struct plan plan = { .items = w.items, .count = ARRAY_SIZE(pids) };
+
+	whole_make(&w, pids, ARRAY_SIZE(pids));
+	live_end(pids[1]);
+	cr_assert_eq(reap_begin(&w.scene.reap, &w.first, &plan), 0);
+	cr_assert_eq(w.scene.told_count, 2);
+	cr_expect_eq(told_of(&w.scene, pids[0])->outcome, OUTCOME_SPARED);
+	cr_expect_eq(told_of(&w.scene, pids[1])->outcome, OUTCOME_VANISHED);
+	cr_expect_eq(pin_wait(w.scene.reap.victims[0].pidfd, 0), 0);
+	whole_done(&w);
+	live_end(pids[0]);
+}
+
+static rlim_t descriptors(void)
+{
+	_cleanup_close_ int next = dup(0);
+
+	return (rlim_t)next;
+}
+
+Test(reap_looks, descriptors_for_a_few_end_a_few)
+{
+	struct rlimit limit;
+	struct whole w = { 0 };
+	const struct plan plan = { .items = w.items, .count = MANY };
+	pid_t pids[MANY];
+
+	for (size_t i = 0; i < MANY; i++)
+		pids[i] = live_start(live_pause, NULL);
+	whole_make(&w, pids, MANY);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = descriptors() + MANY; /* half of them are pinned by so many */
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cr_expect_eq(reap_begin(&w.scene.reap, &w.first, &plan), 0, "the second look fails");
+	cr_expect_eq(w.scene.told_count, MANY);
+	cr_expect_gt(count_told(&w.scene, OUTCOME_REFUSED), 0);
+	cr_expect_gt(count_told(&w.scene, OUTCOME_SPARED), 0, "they are no workers");
+	whole_done(&w);
+	for (size_t i = 0; i < MANY; i++)
+		live_end(pids[i]);
+}
+
+/* ---- what appears below a victim after the second look ---- */
+
+struct family {
+	char dir[64];
+	pid_t plain, daemon; /* children of the worker */
+};
+
+static pid_t fork_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+/* A daemon, by its argv: a shell whose script starts a child. */
+static void be_daemon(const struct family *f)
+{
+	int fd;
+
+	if (chdir(f->dir) < 0)
+		_exit(1);
+	fd = open("pyspark.daemon", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || dprintf(fd, "sleep 60 &\n: > ready\nwait\n") < 0 || setpgid(0, 0) < 0)
+		_exit(1);
+	dup2(open("/dev/null", O_WRONLY), STDERR_FILENO); /* it says that it has no terminal */
+	execl("/bin/sh", "python", "-m", "pyspark.daemon", NULL);
+	_exit(1);
+}
+
+static void be_worker(void *arg)
+{
+	struct family *f = arg;
+	char ready[80];
+	pid_t plain = fork_child(), daemon;
+
+	if (!plain)
+		for (;;)
+			pause();
+	daemon = fork_child();
+	if (!daemon)
+		be_daemon(f);
+	f->plain = plain;
+	f->daemon = daemon;
+	(void)snprintf(ready, sizeof(ready), "%s/ready", f->dir);
+	while (access(ready, F_OK) < 0)
+		live_sleep_ms(5);
+	live_pause(NULL);
+}
+
+static pid_t child_of(const struct look *l, pid_t parent)
+{
+	struct snapshot s = { 0 };
+	pid_t child = 0;
+
+	cr_assert_eq(processes_census(l->processes, &s), 0);
+	for (size_t i = 0; i < s.count; i++)
+		if (s.procs[i].ppid == parent)
+			child = s.procs[i].id.pid;
+	snapshot_done(&s);
+	return child;
+}
+
+static void end_pid(pid_t pid)
+{
+	_cleanup_close_ int dirfd = pin_open(pid), pidfd = pin_pidfd(dirfd, pid);
+
+	if (pidfd >= 0)
+		cr_expect_eq(pidfd_send_signal(pidfd, SIGKILL, NULL, 0), 0);
+}
+
+Test(reap_looks, a_daemon_that_appears_below_a_victim_is_not_its_helper)
+{
+	struct family *f =
+		mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct tmpdir dir = tmpdir_make();
+	struct whole w = { 0 };
+	pid_t worker, below;
+
+	cr_assert_neq(f, MAP_FAILED);
+	(void)snprintf(f->dir, sizeof(f->dir), "%s", dir.path);
+	worker = live_start(be_worker, f);
+	whole_make(&w, &worker, 1);
+	below = child_of(&w.scene.look, f->daemon);
+	w.scene.reap.second = build_audit();
+	w.scene.reap.second_taken = true;
+	add(&w.scene, worker, ROLE_WORKER)->stage = ACT_TERMED;
+	cr_expect_eq(reap_find_new_helpers(&w.scene.reap), 1);
+	for (size_t i = 1; i < w.scene.reap.count; i++)
+		cr_expect_eq(w.scene.reap.victims[i].id.pid, f->plain,
+			     "%d is taken; the daemon is %d, its child %d",
+			     w.scene.reap.victims[i].id.pid, f->daemon, below);
+	end_pid(below);
+	whole_done(&w);
+	live_end(worker);
+	tmpdir_remove(&dir);
+}
