@@ -35,13 +35,14 @@ static void forget_log(void *arg, uint32_t log)
 	ledger_forget(l->ledger, log);
 }
 
-static void notice_clock_step(struct look *l, uint64_t wall_ms)
+/* Both clocks as they were read together: the census in between may have taken seconds. */
+static void notice_clock_step(struct look *l, const struct audit *a)
 {
-	int64_t offset = (int64_t)(wall_ms - clock_boot_ms());
+	int64_t offset = (int64_t)(a->wall_ms - a->boot_ms);
 	int64_t moved = offset - (int64_t)l->self.wall_minus_boot_ms;
 
 	if (moved < -CLOCK_STEP_MS || moved > CLOCK_STEP_MS)
-		ledger_clock_stepped(l->ledger, wall_ms);
+		ledger_clock_stepped(l->ledger, a->wall_ms);
 	l->self.wall_minus_boot_ms = (uint64_t)offset;
 }
 
@@ -49,7 +50,7 @@ int look_markers(struct look *l, struct audit *a)
 {
 	int err;
 
-	notice_clock_step(l, a->wall_ms);
+	notice_clock_step(l, a);
 	err = markers_read(l->markers, take_record, forget_log, l, &l->marker_counts);
 	if (err < 0)
 		return err;
