@@ -46,6 +46,16 @@ static void notice_clock_step(struct look *l, const struct audit *a)
 	l->self.wall_minus_boot_ms = (uint64_t)offset;
 }
 
+/* One user's endless log holds up that user's workers, not everybody's. */
+static void tell_behind(struct look *l)
+{
+	const struct markers_counts *c = &l->marker_counts;
+
+	ledger_set_whole(l->ledger, c->whole || !c->behind_anybody);
+	for (uint32_t i = 0; i < c->behind_count; i++)
+		ledger_set_behind(l->ledger, c->behind[i]);
+}
+
 int look_markers(struct look *l, struct audit *a)
 {
 	int err;
@@ -54,7 +64,7 @@ int look_markers(struct look *l, struct audit *a)
 	err = markers_read(l->markers, take_record, forget_log, l, &l->marker_counts);
 	if (err < 0)
 		return err;
-	ledger_set_whole(l->ledger, l->marker_counts.whole);
+	tell_behind(l);
 	a->bad_records = l->marker_counts.bad;
 	(void)snprintf(a->bad_record, sizeof(a->bad_record), "%s", l->marker_counts.first_bad);
 	return 0;

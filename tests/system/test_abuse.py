@@ -11,6 +11,7 @@ import time
 import pytest
 
 from harness.binary import Reaper
+from harness.markers import host_record, record
 from harness.minihost import MiniHost, StartHost
 from harness.privilege import PRIVATE_UID, needs_root, needs_strace
 
@@ -62,3 +63,23 @@ def test_orphans_cost_one_walk_together(reaper: Reaper, host: MiniHost,
     assert all(result.worker(worker)["host"] == host.pid for worker in orphans)
     pins = trace.read_text().count(f'"/proc/{host.pid}", ')
     assert pins <= 3, f"the host was opened {pins} times for {len(orphans)} orphans"
+
+
+def test_endless_log(reaper: Reaper, start_host: StartHost) -> None:
+    """A log that is never read to its end keeps its own user's workers waiting, and no others."""
+    host = start_host(marker_log=reaper.marker_dir / "host.log")
+    host.marker(host_record(host, "pool=none tasks=some"))
+    worker = host.daemon().open()
+    host.marker(f"begin task=1 worker={worker.identity}")
+    worker.task("sleep")
+    host.marker("end task=1 outcome=ok")
+    theirs = reaper.marker_dir / "theirs"
+    theirs.mkdir(mode=0o755)
+    lines = record("done worker=1:1") * 1024
+    with open(theirs / "endless.log", "w", encoding="ascii") as log:
+        log.write(record(host_record(host, "pool=none tasks=some")))
+        for _ in range((64 << 20) // len(lines)):
+            log.write(lines)
+    for path in (theirs, theirs / "endless.log"):
+        os.chown(path, PRIVATE_UID, PRIVATE_UID)
+    assert reaper.audit_until_due(host, worker).verdict(worker) == ("reap", "task-ended")
