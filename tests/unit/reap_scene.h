@@ -92,6 +92,14 @@ static inline const struct action_record *told_of(const struct scene *s, pid_t p
 	return found;
 }
 
+/* How a process' story ended; -1: nothing was told of it. */
+static inline int outcome_of(const struct scene *s, pid_t pid)
+{
+	const struct action_record *told = told_of(s, pid);
+
+	return told ? (int)told->outcome : -1;
+}
+
 static inline void await_end(const struct victim *v)
 {
 	cr_assert_eq(pin_wait(v->pidfd, LIVE_WAIT_MS), 1);

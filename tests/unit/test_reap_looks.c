@@ -84,8 +84,8 @@ Test(reap_looks, what_is_no_worker_any_more_did_not_vanish)
 	live_end(pids[1]);
 	cr_assert_eq(reap_begin(&w.scene.reap, &w.first, &plan), 0);
 	cr_assert_eq(w.scene.told_count, 2);
-	cr_expect_eq(told_of(&w.scene, pids[0])->outcome, OUTCOME_SPARED);
-	cr_expect_eq(told_of(&w.scene, pids[1])->outcome, OUTCOME_VANISHED);
+	cr_expect_eq(outcome_of(&w.scene, pids[0]), (int)OUTCOME_SPARED);
+	cr_expect_eq(outcome_of(&w.scene, pids[1]), (int)OUTCOME_VANISHED);
 	cr_expect_eq(pin_wait(w.scene.reap.victims[0].pidfd, 0), 0);
 	whole_done(&w);
 	live_end(pids[0]);
