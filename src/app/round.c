@@ -180,28 +180,34 @@ size_t round_left(const struct round *r)
 	return left;
 }
 
-/* Gone for certain in our own pid namespace; of another's hosts their long silence speaks. */
-static bool is_alive(const struct round *r, const struct ledger_host *h)
+/* Gone for certain in our own pid namespace; of another's writers their long silence speaks. */
+static bool is_alive(const struct round *r, const struct ledger_log_info *log)
 {
-	const struct proc *p = snapshot_find(&r->audit.snapshot, h->id.pid);
+	const struct proc *p = snapshot_find(&r->audit.snapshot, log->id.pid);
 
-	return h->pid_ns == r->look->self.pid_ns && p && ident_equal(p->id, h->id);
+	return !log->other_boot && log->pid_ns == r->look->self.pid_ns && p &&
+	       ident_equal(p->id, log->id);
+}
+
+/* An operator's word is kept, and so is a log that does not say whose it is. */
+static bool is_outlived(const struct round *r, const struct ledger_log_info *log)
+{
+	if (log->kind != MARKER_HOST && log->kind != MARKER_DAEMON)
+		return false;
+	return !is_alive(r, log) && log->last_ms + r->config->marker_keep_ms <= r->audit.wall_ms;
 }
 
 void round_clean_markers(struct round *r)
 {
-	struct ledger_host h;
+	struct ledger_log_info log;
 
 	if (!r->audit_taken || r->options->dry_run)
 		return;
-	for (size_t i = 0; ledger_host_at(r->look->ledger, i, &h); i++) {
-		int err;
+	for (size_t i = 0; ledger_log_at(r->look->ledger, i, &log); i++) {
+		int err = is_outlived(r, &log) ? markers_remove(r->look->markers, log.log) : 0;
 
-		if (is_alive(r, &h) || h.last_ms + r->config->marker_keep_ms > r->audit.wall_ms)
-			continue;
-		err = markers_remove(r->look->markers, h.log);
 		if (err < 0 && err != -ENOENT)
-			log_verbose("marker log %s of a host that is gone: %s, ignoring", h.name,
+			log_verbose("marker log %s, whose writer is gone: %s, ignoring", log.name,
 				    strerror(-err));
 	}
 }

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import time
+import uuid
 
 import pytest
 
 from harness.binary import Reaper
-from harness.markers import PastLog, host_record
+from harness.markers import (BOOT_ID, PID_NS, PastLog, host_record, operator_record,
+                             record)
 from harness.minihost import MiniHost, OldWorkers, StartHost, Worker
 
 KEEP_IDLE = ("keep", "idle")
@@ -216,3 +218,26 @@ def test_host_idle_but_stopped(reaper: Reaper, old: OldWorkers) -> None:
     (reaper.marker_dir / "host.log").write_text(past.text)
     result = reaper.judge(old.daemon)
     assert {result.verdict(worker) for worker in old.workers} == {KEEP_IDLE}
+
+
+def test_logs_of_the_gone_are_removed(reaper: Reaper, marked_host: MiniHost) -> None:
+    """After marker_keep: every log of a host or daemon that is gone, also of another boot."""
+    boot = f"boot={BOOT_ID} pidns={PID_NS}"
+    marked_host.marker(host_record(marked_host, "pool=none tasks=some"))
+    daemon = marked_host.daemon()
+    logs = {
+        "gone-host": (f"host host=2:7 {boot} class=pyspark pool=none tasks=some", 2, False),
+        "gone-host-again": (f"host host=2:7 {boot} class=pyjava pool=none tasks=some", 2, False),
+        "gone-daemon": (f"daemon daemon=2:7 {boot}", 2, False),
+        "other-boot": (f"daemon daemon={daemon.pid}:{daemon.start} "
+                       f"boot={uuid.uuid4()} pidns={PID_NS}", 2, False),
+        "gone-lately": (f"daemon daemon=2:7 {boot}", 0.5, True),
+        "living": (f"daemon daemon={daemon.pid}:{daemon.start} {boot}", 2, True),
+        "operator": (operator_record(0), 2, True),
+        "nobody": ("begin task=1", 2, True),
+    }
+    for name, (text, age_h, _) in logs.items():
+        (reaper.marker_dir / f"{name}.log").write_text(record(text, age_h * 3600))
+    reaper.sweep(marked_host, settings={"reaper.marker_keep": "1h"})
+    left = {path.stem for path in reaper.marker_dir.iterdir()}
+    assert left == {"host"} | {name for name, (_, _, stays) in logs.items() if stays}
