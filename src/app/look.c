@@ -197,32 +197,6 @@ static int find_named(struct look *l, const struct audit *a)
 	return 0;
 }
 
-/* The last word of the main class: org.apache.spark.deploy.SparkSubmit is SparkSubmit. */
-static void label_host(struct host *h, const struct proc *p)
-{
-	static const char *const with_value[] = { "-cp", "-classpath",    "--class-path",
-						  "-p",  "--module-path", "--add-modules" };
-	const char *at = proc_argv_next(p, NULL), *cut;
-	char separator = '.';
-
-	while (at && (at = proc_argv_next(p, at)) && at[0] == '-') {
-		if (strcmp(at, "-jar") == 0) {
-			at = proc_argv_next(p, at);
-			separator = '/';
-			break;
-		}
-		for (size_t i = 0; at && i < ARRAY_SIZE(with_value); i++)
-			if (strcmp(at, with_value[i]) == 0) {
-				at = proc_argv_next(p, at);
-				break;
-			}
-	}
-	if (!at)
-		return;
-	cut = strrchr(at, strchr(at, '/') ? '/' : separator);
-	(void)snprintf(h->label, sizeof(h->label), "%s", cut ? cut + 1 : at);
-}
-
 static int describe_hosts(struct look *l, struct audit *a)
 {
 	for (size_t i = 0; i < a->host_count; i++) {
@@ -233,7 +207,7 @@ static int describe_hosts(struct look *l, struct audit *a)
 		h->up_ms = a->boot_ms > began_ms ? a->boot_ms - began_ms : 0;
 		if (!p->argv && look_argv_read(l, p, a->boot_ms) < 0)
 			return -ENOMEM;
-		label_host(h, p);
+		look_argv_label(p, h);
 	}
 	return 0;
 }

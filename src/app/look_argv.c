@@ -2,6 +2,7 @@
 #include "app/look_argv.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,4 +154,29 @@ int look_argv_read_all(struct look *l, const struct tree_input *in, struct audit
 	}
 	drop_unused(l);
 	return 0;
+}
+
+void look_argv_label(const struct proc *p, struct host *h)
+{
+	static const char *const with_value[] = { "-cp", "-classpath",    "--class-path",
+						  "-p",  "--module-path", "--add-modules" };
+	const char *at = proc_argv_next(p, NULL), *cut;
+	char separator = '.';
+
+	while (at && (at = proc_argv_next(p, at)) && at[0] == '-') {
+		if (strcmp(at, "-jar") == 0) {
+			at = proc_argv_next(p, at);
+			separator = '/';
+			break;
+		}
+		for (size_t i = 0; at && i < ARRAY_SIZE(with_value); i++)
+			if (strcmp(at, with_value[i]) == 0) {
+				at = proc_argv_next(p, at);
+				break;
+			}
+	}
+	if (!at)
+		return;
+	cut = strrchr(at, strchr(at, '/') ? '/' : separator);
+	(void)snprintf(h->label, sizeof(h->label), "%s", cut ? cut + 1 : at);
 }

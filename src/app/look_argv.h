@@ -20,6 +20,14 @@ int look_argv_read_all(struct look *l, const struct tree_input *in, struct audit
 /** The same for one process, which has none yet. */
 int look_argv_read(struct look *l, struct proc *p, uint64_t boot_ms) _must_check_;
 
+/**
+ * Labels a host by the last word of its main class or jar: org.apache.spark.deploy.SparkSubmit is
+ * SparkSubmit.
+ *
+ * @param p	its argv is read; without one the label stays empty.
+ */
+void look_argv_label(const struct proc *p, struct host *h);
+
 /** Forgets all. */
 void look_argv_forget(struct look *l);
 
