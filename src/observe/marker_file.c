@@ -164,9 +164,9 @@ static int64_t take_block(struct marker_file *f, const char *block, size_t len,
 	return at - block;
 }
 
-int marker_file_read(struct marker_file *f, int fd, const struct marker_reader *r)
+int marker_file_read(struct marker_file *f, int fd, uint64_t max, const struct marker_reader *r)
 {
-	uint64_t begin = f->offset, limit = begin + MARKER_UNREAD_MAX;
+	uint64_t begin = f->offset, limit = begin + MIN(max, (uint64_t)MARKER_UNREAD_MAX);
 	int64_t took = 1;
 	size_t wanted = 0;
 	ssize_t n = 1;

@@ -65,12 +65,14 @@ int marker_file_open(int dirfd, const struct stat *dir, const char *name, struct
 bool marker_file_continues(const struct marker_file *f, int fd, const struct stat *st);
 
 /**
- * Reads the whole lines that are new, at most MARKER_UNREAD_MAX bytes.
+ * Reads the whole lines that are new.
  *
+ * @param max	bytes; at most MARKER_UNREAD_MAX count.
  * @return 1: to its end; 0: there is more, or it could not be read; negative errno: what the sink
  *         returned, -ENOMEM. What the sink took stays consumed.
  */
-int marker_file_read(struct marker_file *f, int fd, const struct marker_reader *r) _must_check_;
+int marker_file_read(struct marker_file *f, int fd, uint64_t max, const struct marker_reader *r)
+	_must_check_;
 
 /** Frees what it owns. */
 void marker_file_done(struct marker_file *f);

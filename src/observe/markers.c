@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,6 +22,12 @@ struct markers {
 	uint32_t rounds;
 };
 
+/* What one user's logs may still take of a call: a hole of a terabyte costs its owner nothing. */
+struct markers_owner {
+	uid_t uid;
+	uint64_t left;
+};
+
 /* One call of markers_read(). */
 struct markers_round {
 	struct markers *m;
@@ -31,6 +38,8 @@ struct markers_round {
 	size_t place;   /* whose directory is open */
 	int fd;         /* owned; of that subdirectory; -1: marker_dir itself, or none */
 	struct stat st; /* of it */
+	struct markers_owner *owners; /* owned */
+	size_t owner_count, owner_room;
 };
 
 int markers_new(const char *dir, struct markers **ret_markers)
@@ -135,6 +144,38 @@ static int follow(struct markers_round *r, int fd, const struct stat *st, struct
 	return begin_file(r->m, f, st);
 }
 
+/* @return what the owner's logs may still take; NULL: no memory. */
+static uint64_t *left_of(struct markers_round *r, uid_t uid)
+{
+	struct markers_owner *more;
+
+	for (size_t i = 0; i < r->owner_count; i++)
+		if (r->owners[i].uid == uid)
+			return &r->owners[i].left;
+	more = grow(r->owners, r->owner_count, &r->owner_room, sizeof(*more), MARKER_LOGS_MAX);
+	if (!more)
+		return NULL;
+	r->owners = more;
+	more += r->owner_count++;
+	*more = (struct markers_owner){ uid, MARKERS_OWNER_UNREAD_MAX };
+	return &more->left;
+}
+
+/* Reads on. @return as marker_file_read(). */
+static int read_on(struct markers_round *r, struct marker_file *f, int fd, const struct stat *st)
+{
+	uint64_t *left = left_of(r, f->owner), begin = f->offset;
+	int err;
+
+	if (!left)
+		return -ENOMEM;
+	if (!*left)
+		return (uint64_t)st->st_size == f->offset;
+	err = marker_file_read(f, fd, *left, &r->reader);
+	*left -= MIN(*left, f->offset - begin);
+	return err;
+}
+
 static int read_file(struct markers_round *r, const struct marker_candidate *c, int fd,
 		     const struct stat *st)
 {
@@ -154,7 +195,7 @@ static int read_file(struct markers_round *r, const struct marker_candidate *c, 
 	f->owner = st->st_uid;
 	f->round = r->m->rounds;
 	r->counts->logs++;
-	err = marker_file_read(f, fd, &r->reader);
+	err = read_on(r, f, fd, st);
 	if (err == 0)
 		marker_dirs_behind(r->counts, f->owner);
 	return err;
@@ -303,6 +344,7 @@ int markers_read(struct markers *m, markers_sink sink, markers_forget forget, vo
 	err = read_dirs(&r);
 	fs_close(&r.fd);
 	marker_dirs_done(&r.dirs);
+	free(r.owners);
 	if (err < 0)
 		return err;
 	count_bad(m, &counts);

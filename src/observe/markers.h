@@ -36,6 +36,8 @@ typedef void (*markers_forget)(void *arg, uint32_t log);
 
 enum {
 	MARKERS_BEHIND_MAX = 8,
+	MARKERS_OWNER_UNREAD_MAX =
+		128 * 1024 * 1024, /* bytes of one owner's logs that one call takes */
 };
 
 /* What is there now, and what was bad in it since it was found. */
@@ -62,7 +64,8 @@ struct markers_counts {
 int markers_new(const char *dir, struct markers **ret_markers) _must_check_;
 
 /**
- * Reads what is new since the last call, at most MARKER_UNREAD_MAX bytes of each log.
+ * Reads what is new since the last call, at most MARKER_UNREAD_MAX bytes of each log and
+ * MARKERS_OWNER_UNREAD_MAX of each owner's.
  *
  * An unknown event is given to the sink too: it counts among the records since the last beat.
  *
