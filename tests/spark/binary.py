@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 from typing import Any, Dict, List, Optional, Sequence, Set
 
+import procs
 from procs import Proc
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
@@ -30,11 +31,11 @@ def built() -> pathlib.Path:
 class Result:
     """One finished run with its JSON document."""
 
-    def __init__(self, argv: List[str], done: "subprocess.CompletedProcess[str]"):
-        self.argv, self.rc, self.out, self.err = argv, done.returncode, done.stdout, done.stderr
+    def __init__(self, argv: List[str], rc: int, out: str, err: str):
+        self.argv, self.rc, self.out, self.err = argv, rc, out, err
         self.doc: Dict[str, Any] = {}
-        if done.returncode in (0, 1) and done.stdout:
-            self.doc = json.loads(done.stdout)
+        if rc in (0, 1) and out:
+            self.doc = json.loads(out)
             validate(self.doc, self)
 
     def __str__(self) -> str:
@@ -118,9 +119,15 @@ class Reaper:
         argv += ["--json", *command]
         env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(self.home)}
         env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
-        done = subprocess.run(argv, env=env, cwd=self.home, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=RUN_S, check=False)
-        return Result(argv, done).expect(0, 1)
+        with subprocess.Popen(argv, env=env, cwd=self.home, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+            try:
+                out, err = child.communicate(timeout=RUN_S)
+            except subprocess.TimeoutExpired:
+                where = procs.whereabouts(child.pid)
+                child.kill()
+                raise AssertionError(f"no end after {RUN_S} s: {' '.join(argv)}\n{where}") from None
+        return Result(argv, child.returncode, out, err).expect(0, 1)
 
     def audit(self, **settings: str) -> Result:
         return self.run("audit", **settings)

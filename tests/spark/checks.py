@@ -10,6 +10,8 @@ from binary import Reaper, Result
 from procs import Proc
 from sparkhost import Spark, SparkHang
 
+READ, POLL, RECVFROM = 0, 7, 45  # system call numbers of x86-64
+LEAK = {"reason": "peer-closed", "fence": "peer-closed", "blocked_in": "poll", "wait_forever": True}
 SILENT_S = 1.4  # longer than the timeout of binary.FAST and than its min_age
 
 
@@ -96,7 +98,8 @@ def without_spark_hangs(start: Callable[[], Spark], body: Callable[[Spark], None
         except SparkHang as hang:
             if spark.ended or attempt == 2:
                 raise
-            warnings.warn(f"Spark hung by itself (reaper had ended nobody), once more: {hang}")
+            warnings.warn(f"Spark hung by itself (reaper had ended nobody), once more: {hang}",
+                          stacklevel=2)
         finally:
             spark.close()
 
@@ -109,6 +112,18 @@ def wait_reset(who: Proc) -> None:
         return 3 in inodes and procs.tcp_state(who.pid, inodes[3]) is None
 
     procs.until(f"the task socket of {who} is reset", is_reset)
+
+
+def wait_unread(who: Proc) -> None:
+    """Until the JVM's end is nobody's while the worker's is still established."""
+
+    def is_full() -> bool:
+        inodes = procs.socket_inodes(who.pid)
+        if 3 not in inodes or procs.tcp_state(who.pid, inodes[3]) != "01":
+            return False
+        return procs.tcp_peer_inode(who.pid, inodes[3]) == 0
+
+    procs.until(f"the JVM has left {who} with a full window", is_full)
 
 
 def wait_half_closed(who: Proc) -> None:

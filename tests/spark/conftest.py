@@ -20,6 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import binary  # noqa: E402
+import checks  # noqa: E402
 import procs  # noqa: E402
 from sparkhost import Spark  # noqa: E402
 
@@ -118,10 +119,23 @@ def shared(start_spark):
 
 @pytest.fixture
 def shared_spark(request, shared):
-    """As `shared`; after a test that failed the next one gets a new Spark."""
-    yield shared
+    """As `shared`, with its pools just used: Spark's own purge, 60 s after the last use, is not to
+    end anybody beside a sweep. After a test that failed the next one gets a new Spark."""
+
+    def get(name, **more):
+        spark = shared(name, **more)
+        checks.refresh(spark)
+        return spark
+
+    yield get
     if getattr(request.node, "failed", True):
         shared.drop()
+
+
+@pytest.fixture
+def reaper(reaper_for, spark):
+    """A reaper for the Spark of the test's class or file."""
+    return reaper_for(spark)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -13,7 +13,7 @@ One JSON object per line each way, one answer per command, {"error": ...} when i
     {"do": "signal", "pid": n, "start": ticks, "signal": 9} -> {}   (for a pid namespace)
     {"do": "stop"}                                         -> {}
 
-End of file on standard input ends the driver, and with it the JVM, whose own input it holds.
+End of file on standard input ends the driver and its JVM.
 """
 
 import json
@@ -47,7 +47,7 @@ class Task(threading.Thread):
 
 class Driver:
     def __init__(self):
-        self.spark = None
+        self.spark = self.jvm = None
         self.tasks = {}
 
     def start(self, master, conf):
@@ -59,6 +59,7 @@ class Driver:
         self.spark = builder.getOrCreate()
         self.spark.sparkContext.setLogLevel("WARN")
         jvm = self.spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+        self.jvm = os.pidfd_open(jvm)
         return {"jvm": jvm, "version": self.spark.version}
 
     def begin(self, job, label, more):
@@ -114,6 +115,15 @@ class Driver:
         self.spark.stop()
         return {}
 
+    def leave(self):
+        """End the JVM, which may be stopped, and with it its daemons; wait for no job thread."""
+        if self.jvm is not None:
+            try:
+                signal.pidfd_send_signal(self.jvm, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        os._exit(0)
+
     def answer(self, command):
         do = command.pop("do")
         if do == "signal":
@@ -134,7 +144,7 @@ def main():
             answer = {"error": f"{type(error).__name__}: {error}"[:8000]}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
-    os._exit(0)  # a job thread may hang: wait for none
+    driver.leave()
 
 
 if __name__ == "__main__":

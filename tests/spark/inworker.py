@@ -25,10 +25,11 @@ def identity():
 
 
 def note(where, label):
-    """Leave this process's identity in the file `label` of the folder `where`."""
+    """Leave this process's identity, and the milliseconds since boot, in the file `label` of the
+    folder `where`."""
     aside = os.path.join(where, f".{label}.{os.getpid()}")
     with open(aside, "w", encoding="ascii") as out:
-        json.dump(identity(), out)
+        json.dump([*identity(), time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000], out)
     os.rename(aside, os.path.join(where, label))
     return identity()
 

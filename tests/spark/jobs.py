@@ -164,8 +164,9 @@ def zipped(spark, where, label):
     return one.zip(two).collect()
 
 
-def early_arrow(spark, where, label, how="block", rows=1, size=ROW, helper=False):
-    """The JVM takes one row and hangs up; Python then waits for ever."""
+def early_arrow(spark, where, label, how="block", rows=1, size=ROW, helper=False, unread=0):
+    """The JVM takes one row and hangs up; Python then waits for ever, with so many rows of
+    100 kB of its input unread."""
 
     def each(_):
         inworker.note(where, label)
@@ -175,7 +176,9 @@ def early_arrow(spark, where, label, how="block", rows=1, size=ROW, helper=False
             yield batch(row, 1, size)
         getattr(inworker, how)()
 
-    return [row.id for row in one_row(spark).mapInArrow(each, WIDE).limit(1).collect()]
+    source = spark.range(0, 1 + unread, 1, 1)
+    source = source.select("id", expr("repeat('x', 100000)").alias("text"))
+    return [row.id for row in source.mapInArrow(each, WIDE).limit(1).collect()]
 
 
 def early_rdd(spark, where, label, how="block"):

@@ -6,7 +6,7 @@ import re
 import select
 import signal
 import time
-from typing import Dict, Iterable, NamedTuple, Optional, Set
+from typing import Dict, Iterable, List, NamedTuple, Optional, Set
 
 TOKEN = "REAPER_SPARK_TEST"  # environment variable that marks every process of one driver
 RUN = f"{os.getpid()}-{time.time_ns():x}"  # what its values begin with in this run of the tests
@@ -88,7 +88,8 @@ def descendants(root: int) -> Set[Proc]:
 
 
 def children(pid: int) -> Set[Proc]:
-    return {stat.proc for stat in all_stats().values() if stat.ppid == pid and stat.state not in "ZX"}
+    return {stat.proc for stat in all_stats().values()
+            if stat.ppid == pid and stat.state not in "ZX"}
 
 
 def send(proc: Proc, signo: int) -> bool:
@@ -160,6 +161,23 @@ def syscall(pid: int) -> Optional[int]:
     return int(word) if re.fullmatch(r"\d+", word) else None
 
 
+def whereabouts(pid: int) -> str:
+    """What a process that hangs is doing: for the message of a test."""
+    told = []
+    for name in ("comm", "wchan", "syscall", "stack", "schedstat"):
+        try:
+            with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as file:
+                told.append(f"{name}: {file.read().strip()}")
+        except OSError as error:
+            told.append(f"{name}: {error.strerror}")
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            told.append(f"fd {fd}: {os.readlink(f'/proc/{pid}/fd/{fd}')}")
+    except OSError:
+        pass
+    return "\n".join(told)
+
+
 def socket_inodes(pid: int) -> Dict[int, int]:
     """Descriptor -> socket inode."""
     found = {}
@@ -177,14 +195,30 @@ def socket_inodes(pid: int) -> Dict[int, int]:
     return found
 
 
-def tcp_state(pid: int, inode: int) -> Optional[str]:
-    """The hexadecimal state of a TCP socket in its process's tables, None when it is in neither."""
+def tcp_rows(pid: int) -> List[List[str]]:
+    """The fields of every TCP socket in the network namespace of the process."""
+    rows = []
     for table in ("tcp", "tcp6"):
         with open(f"/proc/{pid}/net/{table}", encoding="ascii") as file:
-            for line in list(file)[1:]:
-                fields = line.split()
-                if int(fields[9]) == inode:
-                    return fields[3]
+            rows += [line.split() for line in list(file)[1:]]
+    return rows
+
+
+def tcp_state(pid: int, inode: int) -> Optional[str]:
+    """The hexadecimal state of a TCP socket in its process's tables, None when it is in neither."""
+    return next((row[3] for row in tcp_rows(pid) if int(row[9]) == inode), None)
+
+
+def tcp_peer_inode(pid: int, inode: int) -> Optional[int]:
+    """Inode of the other end of a loopback connection; None when one of the ends is not listed."""
+    rows = tcp_rows(pid)
+    own = next((row for row in rows if int(row[9]) == inode), None)
+    if own is None:
+        return None
+    ports = [row.rpartition(":")[2] for row in own[1:3]]
+    for row in rows:
+        if [end.rpartition(":")[2] for end in (row[2], row[1])] == ports:
+            return int(row[9])
     return None
 
 

@@ -18,6 +18,7 @@ from procs import Proc
 HERE = pathlib.Path(__file__).resolve().parent
 DAEMON_ARG = b"pyspark.daemon"
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+START_S = 240
 JOB_S = 120  # the first job of SQL takes 3 s on an idle machine, 40 s and more on a busy one
 
 
@@ -86,7 +87,7 @@ class Spark:
                         "spark.driver.host": "127.0.0.1",
                         "spark.driver.bindAddress": "127.0.0.1", **(conf or {})}
             self._send({"do": "start", "master": master, "conf": settings})
-            began = self._answer(120)
+            began = self._answer(START_S)
             self.jvm: int = began["jvm"]
             self.version: str = began["version"]
             if not isolated:
@@ -160,7 +161,11 @@ class Spark:
         """The process that left its identity under this label."""
         path = self.notes / label
         procs.until(f"a note from {label}\n{self.log_tail()}", path.exists, seconds)
-        return Proc(*json.loads(path.read_text("ascii")))
+        return Proc(*json.loads(path.read_text("ascii"))[:2])
+
+    def noted_at(self, label: str) -> int:
+        """When it did, in milliseconds since boot."""
+        return json.loads((self.notes / label).read_text("ascii"))[2]
 
     def enough(self, label: str) -> None:
         (self.notes / f"{label}.enough").touch()

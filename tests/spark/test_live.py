@@ -11,6 +11,7 @@ import checks
 
 STEP_S = 0.5
 LIMIT_S = 90
+SLOW_S = 300  # a machine that is busy with other things gets more time for TWICE
 TWICE = 2  # so often each kind of job must have run to its end beside the sweeps
 LOAD = ("fan_out", "short", "spin", "sleep", "upstream", "consumer", "leak")
 
@@ -26,18 +27,24 @@ def times_done(spark, job):
 
 
 def sweep_on(spark, reaper, jobs, wanted, limit_s):
-    """Sweep so often, and until every kind of job has run; [sweeps, ended, kept]."""
+    """Sweep so often, or until the time is up, and until every kind of job has run.
+
+    Gives back (sweeps, ended, kept)."""
     sweeps, ended, kept = 0, set(), 0
     began = time.monotonic()
-    while time.monotonic() - began < limit_s:
+
+    def is_enough():
+        full = sweeps >= wanted or time.monotonic() - began >= limit_s
+        return full and min(times_done(spark, job) for job in jobs.values()) >= TWICE
+
+    while not is_enough():
+        assert time.monotonic() - began < limit_s + SLOW_S, "Spark does not get on with its jobs"
         result = reaper.sweep().expect(0)
         sweeps += 1
         ended |= result.ended()
         kept += result.doc["summary"]["keep"]
         stray = result.ended() - leaks_of(spark, jobs["leak"])
         assert not stray, f"sweep {sweeps} ended what nobody leaked: {stray}: {result}"
-        if sweeps >= wanted and min(times_done(spark, job) for job in jobs.values()) >= TWICE:
-            break
         time.sleep(max(0.0, began + sweeps * STEP_S - time.monotonic()))
     return sweeps, ended, kept
 
@@ -51,12 +58,12 @@ def test_sweeps_over_a_live_spark(start_spark, reaper_for):
         assert reaper.settings["policy.timeout"] == reaper.settings["policy.min_age"] == "1s"
         spark.pool(2)
         spark.run("pooled_udf")  # the first job of SQL takes long, and is not what is tested
-        jobs = {kind: spark.begin("mixed_load", kind=kind, seconds=limit_s + 60) for kind in LOAD}
+        jobs = {kind: spark.begin("mixed_load", kind=kind, seconds=limit_s + SLOW_S + 60) for kind in LOAD}
         began = time.monotonic()
         sweeps, ended, kept = sweep_on(spark, reaper, jobs, wanted, limit_s)
         took = time.monotonic() - began
         (spark.notes / "enough").touch()
-        done = {kind: spark.value(job, 60) for kind, job in jobs.items()}
+        done = {kind: spark.value(job) for kind, job in jobs.items()}
         print(f"\n{sweeps} sweeps in {took:.0f} s over Spark {spark.version}: {len(ended)} leaks "
               f"ended, {kept} times a worker kept; jobs: { {k: v[0] for k, v in done.items()} }")
         for kind, (count, attempt) in done.items():
@@ -71,7 +78,7 @@ def test_sweeps_over_a_live_spark(start_spark, reaper_for):
         reaper.sweep().expect(0)
         left = leaks_of(spark, jobs["leak"]) & spark.snapshot()
         assert not left, f"leaks that no sweep ended: {left}"
-        assert sweeps >= min(wanted, 40), f"only {sweeps} sweeps in {took:.0f} s"
+        assert sweeps >= min(wanted, 20), f"only {sweeps} sweeps in {took:.0f} s"
         checks.next_job_works(spark)
     finally:
         spark.close()
