@@ -7,7 +7,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,16 +15,10 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from harness import binary, privilege  # noqa: E402
+from harness.folders import public_folder  # noqa: E402
 from harness.minihost import MiniHost, OldWorkers, StartHost  # noqa: E402
 
 HOSTS = pathlib.Path(__file__).resolve().parents[1] / "hosts"
-
-
-def public_folder(name: str) -> pathlib.Path:
-    """A temporary folder that every user may enter, unlike pytest's own."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix=f"reaper-{name}-"))
-    path.chmod(0o755)
-    return path
 
 
 @pytest.fixture(scope="session")

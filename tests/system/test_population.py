@@ -1,428 +1,200 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One row per kind of worker: the verdict and the reason that reaper must give it."""
+"""One row per kind of worker: the verdict and the reason that reaper must give it.
+
+All rows live side by side under one host and are judged by one look, taken when every proof among
+them is due.
+"""
 
 from __future__ import annotations
 
 import os
-import pathlib
-import time
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-from harness import procs
-from harness.binary import Reaper
+from harness.binary import Reaper, Result
+from harness.folders import public_folder
 from harness.minihost import Daemon, MiniHost, Worker
-from harness.privilege import STRANGER_UID, needs_root
+from harness.privilege import STRANGER_UID
 
-KEEP_IDLE = ("keep", "idle")
-KEEP_SERVING = ("keep", "serving")
-MIN_AGE_S = 1.1
-# A fence without a date counts from the first look; a slow machine needs a second for both looks.
-UNDATED = {"policy.timeout": "3s"}
+BIG = 30_000_000  # more than the buffers of a connection take
+SMALL = 300_000  # less
+
+IDLE = ("keep", "idle")
+SERVING = ("keep", "serving")
+SILENT = ("suspect", "silent")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kind of worker: what it does, what its host does then, and what reaper must say.
+
+    `silent` is the verdict past silent_after.
+    """
+
+    why: str
+    steps: str
+    verdict: tuple[str, str]
+    then: str = ""
+    members: dict[str, Any] = field(default_factory=dict)
+    silent: tuple[str, str] = SILENT
+    daemon: str = "pyspark.daemon"
+    root: bool = False
+
+
+ROWS = {
+    # nothing is known against these
+    "pooled": Row("an idle pooled worker must never be taken for a leak", "echo 3", IDLE, "read 3",
+                  {"blocked_in": "read", "socket": "established", "fence": "none",
+                   "transport": "tcp", "class": "pyspark", "role": "worker", "marker": "none"}),
+    "fresh": Row("checked out, but not sent a byte yet: it looks pooled", "", IDLE),
+    "pyjava": Row("the other shipped class: same shapes, another name", "", IDLE,
+                  members={"class": "pyjava"}, daemon="pyjava.daemon"),
+    "busy": Row("a worker that computes serves", "cpu", SERVING, members={"state": "R"}),
+    "slow reader": Row("rows sent, the host reads slowly: it is blocked in write and will go on",
+                       f"bigwrite {BIG}", IDLE, members={"blocked_in": "write"}),
+    "half closed": Row("CLOSE_WAIT while the host holds its end is no hang-up", "poll", IDLE,
+                       "half-close", {"socket": "half-closed"}),
+    "no socket": Row("no task socket, no proof", "close-socket", IDLE, "close",
+                     {"socket": "none", "fence": "none"}),
+    "other network": Row("its socket is in no table that counts", "unshare-net then poll", IDLE,
+                         "close", {"socket": "unknown", "fence": "none"}, ("keep", "changed"),
+                         root=True),
+    # whatever a task waits for, waiting long is no proof of anything
+    "sleep": Row("time.sleep in a task", "sleep", IDLE, members={"blocked_in": "sleep"}),
+    "poll": Row("poll(-1) in a task", "poll", IDLE,
+                members={"blocked_in": "poll", "wait_forever": True}),
+    "short polls": Row("a loop of polls", "poll-loop 200", IDLE,
+                       members={"blocked_in": "poll", "wait_forever": False},
+                       silent=("keep", "progress")),
+    "epoll": Row("asyncio", "epoll", IDLE, members={"blocked_in": "epoll"}),
+    "select": Row("select without a timeout", "select", IDLE, members={"blocked_in": "select"}),
+    "futex": Row("a lock that is not released", "futex", IDLE, members={"blocked_in": "futex"}),
+    "recv": Row("a slow data base", "recv-unix", IDLE, members={"blocked_in": "recv"}),
+    "flock": Row("a file lock", "flock", IDLE, members={"blocked_in": "flock"}),
+    "wait": Row("a slow child", "waitpid", IDLE, members={"blocked_in": "wait"}),
+    "pipe": Row("a pipe that nobody writes", "pipe", IDLE, members={"blocked_in": "read"}),
+    # proofs from the kernel
+    "early stop": Row("the common leak: the host hung up, the worker sits in poll for ever",
+                      f"poll {SMALL}", ("reap", "peer-closed"), f"read {SMALL} then close",
+                      {"fence": "peer-closed", "socket": "peer-closed", "blocked_in": "poll",
+                       "wait_forever": True}),
+    "signed off": Row("it refused to be reused and waits for the hang-up, nothing else", "signoff",
+                      ("reap", "signed-off"),
+                      members={"fence": "signed-off", "socket": "signed-off",
+                               "blocked_in": "recv"}),
+    "signed off, unread": Row("the host may still write to it, and lose what it has not read",
+                              f"signoff {SMALL}", ("keep", "unread-bytes"),
+                              members={"fence": "signed-off"}),
+    # a proof is not enough: what the worker does, or is, may object
+    "thread at work": Row("a thread of it computes", "spin-thread then poll", ("keep", "running"),
+                          "close", {"fence": "peer-closed"}),
+    "unknown wait": Row("nothing is known about this wait", "pause", ("keep", "unknown-wait"),
+                        "close", {"fence": "peer-closed", "blocked_in": None}),
+    "another user": Row("it is not its daemon's user any more", f"setuid {STRANGER_UID} then poll",
+                        ("keep", "foreign-uid"), "close", root=True),
+}
+STILL_SERVES = ("pooled", "fresh", "pyjava")
+
+
+class Crowd:
+    """All rows, and two looks at them: with the settings of every test, and with a short
+    silent_after."""
+
+    def __init__(self, reaper: Reaper, host: MiniHost) -> None:
+        self.reaper = reaper
+        self.host = host
+        self.daemons: dict[str, Daemon] = {}
+        self.workers = {name: self.worker(row) for name, row in ROWS.items() if self.may(row)}
+        self.executed = self.daemon("pyspark.daemon").open()
+        self.executed.task("exec")
+        self.executed.close()
+        due = [w for name, w in self.workers.items() if ROWS[name].verdict[0] == "reap"]
+        self.first = reaper.audit_until_due(host, *due, *self.daemon("pyspark.daemon").leak())
+        self.silent = reaper.audit(host, settings={"policy.silent_after": "1s"})
+        for name in ("busy", "thread at work"):
+            self.workers[name].pinned.kill()
+
+    @staticmethod
+    def may(row: Row) -> bool:
+        return os.geteuid() == 0 or not row.root
+
+    def daemon(self, module: str) -> Daemon:
+        if module not in self.daemons:
+            self.daemons[module] = self.host.daemon(module)
+        return self.daemons[module]
+
+    def worker(self, row: Row) -> Worker:
+        worker = self.daemon(row.daemon).open()
+        if row.steps:
+            worker.task(row.steps)
+        for act in filter(None, row.then.split(" then ")):
+            name, *size = act.split()
+            getattr(worker, name.replace("-", "_"))(*map(int, size))
+        return worker
 
 
 @pytest.fixture(scope="module")
-def daemon(module_host: MiniHost) -> Daemon:
-    return module_host.daemon()
+def crowd(reaper_binary: Any, module_host: MiniHost) -> Iterator[Crowd]:
+    home = public_folder("crowd")
+    yield Crowd(Reaper(reaper_binary, home), module_host)
+    shutil.rmtree(home)
 
 
-def grown(worker: Worker) -> None:
-    """Let a worker get older than min_age, so that its youth hides no other reason."""
-    assert worker.is_alive()
-    time.sleep(MIN_AGE_S)
+def entry(result: Result, crowd: Crowd, name: str) -> dict[str, Any]:
+    if name not in crowd.workers:
+        pytest.skip("needs root")
+    return result.worker(crowd.workers[name])
 
 
-def seen_by_a_sweep(reaper: Reaper, worker: Worker) -> None:
-    """Let a sweep note when it first saw a fence that the kernel does not date."""
-    first = reaper.sweep(worker.host, settings=UNDATED).expect(0)
-    assert first.verdict(worker) == ("keep", "waiting")
-    assert 0 < first.worker(worker)["due_in_ms"] <= 3000
-    assert first.worker(worker)["fence_age_ms"] < 3000
-    assert worker.is_alive()
+@pytest.mark.parametrize("name", ROWS)
+def test_row(crowd: Crowd, name: str) -> None:
+    """Every row gets its verdict and its reason, and the evidence is shown as it is."""
+    row, found = ROWS[name], entry(crowd.first, crowd, name)
+    assert (found["verdict"], found["reason"]) == row.verdict, row.why
+    assert {key: found[key] for key in row.members} == row.members, row.why
+    assert found["why"]
 
 
-# ---- nothing is known against these --------------------------------------------------------
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.verdict == IDLE])
+def test_silence_is_reported_and_no_more(crowd: Crowd, name: str) -> None:
+    """Past silent_after a worker without a proof is a suspect, with the proof that is missing."""
+    found = entry(crowd.silent, crowd, name)
+    assert (found["verdict"], found["reason"]) == ROWS[name].silent
+    assert bool(found["missing"]) == (found["verdict"] == "suspect")
 
 
-def test_pooled(reaper: Reaper, daemon: Daemon) -> None:
-    """An idle pooled worker is what must never be taken for a leak."""
-    worker = daemon.open()
-    assert worker.serves()
-    result = reaper.judge(daemon)
-    assert result.verdict(worker) == KEEP_IDLE
-    entry = result.worker(worker)
-    assert entry["blocked_in"] == "read" and entry["socket"] == "established"
-    assert entry["fence"] == "none" and entry["transport"] == "tcp"
-    assert entry["class"] == "pyspark"
-    assert worker.serves()
+def test_busy_is_not_silent(crowd: Crowd) -> None:
+    """A worker that computes is no suspect, however long it sends nothing."""
+    assert crowd.silent.verdict(crowd.workers["busy"]) == ("keep", "running")
 
 
-def test_fresh(reaper: Reaper, daemon: Daemon) -> None:
-    """A worker that was checked out but has not got a byte yet looks pooled."""
-    worker = daemon.open()
-    assert reaper.judge(daemon).verdict(worker) == KEEP_IDLE
+def test_queues_are_shown(crowd: Crowd) -> None:
+    """Both ends of a full connection, and the worker goes on when its host reads on."""
+    slow = crowd.workers["slow reader"]
+    assert crowd.first.worker(slow)["send_queue"] > 0
+    slow.read(BIG)
+    assert slow.serves()
 
 
-def test_pyjava(reaper: Reaper, module_host: MiniHost) -> None:
-    """The other shipped class: same shapes, another name."""
-    daemon = module_host.daemon("pyjava.daemon")
-    worker = daemon.open()
-    result = reaper.judge(daemon)
-    assert result.verdict(worker) == KEEP_IDLE
-    assert result.worker(worker)["class"] == "pyjava"
-
-
-def test_busy(reaper: Reaper, daemon: Daemon) -> None:
-    """A worker that computes serves."""
-    worker = daemon.open()
-    worker.task("cpu")
-    result = reaper.judge(daemon)
-    worker.pinned.kill()
-    assert result.verdict(worker) == KEEP_SERVING
-
-
-def test_blocked_in_a_task(reaper: Reaper, daemon: Daemon) -> None:
-    """Whatever a task waits for, waiting long is no proof of anything."""
-    blocked_in = {"sleep": "sleep", "poll": "poll", "epoll": "epoll", "select": "select",
-                  "futex": "futex", "recv-unix": "recv", "flock": "flock", "waitpid": "wait",
-                  "pipe": "read"}
-    workers = {wait: daemon.open() for wait in blocked_in}
-    for wait, worker in workers.items():
-        worker.task(wait)
-    result = reaper.judge(daemon)
-    found = {wait: result.worker(worker) for wait, worker in workers.items()}
-    assert {wait: entry["blocked_in"] for wait, entry in found.items()} == blocked_in
-    assert {result.verdict(worker) for worker in workers.values()} == {KEEP_IDLE}
-
-
-def test_slow_reader(reaper: Reaper, daemon: Daemon) -> None:
-    """Rows sent, the host reads slowly: the worker is blocked in write and will go on."""
-    worker = daemon.open()
-    worker.task("bigwrite 30000000")
-    result = reaper.judge(daemon)
-    assert result.verdict(worker) == KEEP_IDLE
-    entry = result.worker(worker)
-    assert entry["blocked_in"] == "write" and entry["send_queue"] > 0
-    worker.read(30_000_000)
-    assert worker.serves()
-
-
-def test_silent_is_reported_and_no_more(reaper: Reaper, daemon: Daemon) -> None:
-    """Without a fence silence is reported, with the proof that is missing."""
-    worker = daemon.open()
-    worker.task("sleep")
-    result = reaper.judge(daemon, settings={"policy.silent_after": "1s"})
-    assert result.verdict(worker) == ("suspect", "silent")
-    entry = result.worker(worker)
-    assert entry["missing"] and entry["why"]
-
-
-def test_half_close(reaper: Reaper, daemon: Daemon) -> None:
-    """CLOSE_WAIT while the host holds its end is no hang-up."""
-    worker = daemon.open()
-    worker.task("poll")
-    worker.half_close()
-    result = reaper.judge(daemon)
-    assert result.verdict(worker)[0] == "keep"
-    assert result.worker(worker)["socket"] == "half-closed"
-
-
-# ---- proofs from the kernel ----------------------------------------------------------------
-
-
-def test_early_stop(reaper: Reaper, daemon: Daemon) -> None:
-    """The common leak: the host hung up, the worker sits in poll for ever."""
-    worker, = daemon.leak()
-    closed = time.monotonic()
-    result = reaper.audit_until_due(daemon.host, worker).expect(1)
-    age_ms = (time.monotonic() - closed) * 1000
-    assert result.verdict(worker) == ("reap", "peer-closed")
-    entry = result.worker(worker)
-    assert entry["fence"] == "peer-closed" and entry["socket"] == "peer-closed"
-    assert entry["blocked_in"] == "poll" and entry["wait_forever"] is True
-    assert abs(entry["fence_age_ms"] - age_ms) < 1000
-    assert abs(entry["blocked_ms"] - age_ms) < 1000
-
-
-def test_fence_age_at_the_first_look(reaper: Reaper, daemon: Daemon) -> None:
-    """The kernel dates a hang-up: no history is needed to know how long ago it was."""
-    worker, = daemon.leak()
-    time.sleep(3)
-    entry = reaper.audit(daemon.host).worker(worker)
-    assert 3000 <= entry["fence_age_ms"] < 4500
-    assert 3000 <= entry["blocked_ms"] < 4500
-
-
-def test_not_yet_due(reaper: Reaper, daemon: Daemon) -> None:
-    """A fence starts a clock; until `timeout` the worker stays."""
-    worker, = daemon.leak()
-    grown(worker)
-    result = reaper.audit(daemon.host, settings={"policy.timeout": "10m"})
-    assert result.verdict(worker) == ("keep", "waiting")
-    assert 590_000 < result.worker(worker)["due_in_ms"] <= 600_000
-
-
-@pytest.mark.parametrize("wait", ["poll-loop 200", "waking-thread 200 then futex"])
-def test_leak_that_wakes(reaper: Reaper, host: MiniHost, wait: str) -> None:
-    """zmq and gRPC threads wake for ever; a worker of theirs is still a leak."""
-    daemon = host.daemon()
-    worker = daemon.open()
-    worker.task(wait)
-    worker.close()
-    time.sleep(1.2)
-
-    def ended() -> bool:
-        reaper.sweep(host)
-        return worker.pinned.has_ended(0.3)
-
-    procs.until("the end of a leak that wakes", ended, 20)
-
-
-def test_signed_off(reaper: Reaper, daemon: Daemon) -> None:
-    """A worker that refused to be reused waits for the hang-up and nothing else."""
-    worker = daemon.open()
-    worker.task("signoff")
-    result = reaper.audit_until_due(daemon.host, worker)
-    assert result.verdict(worker) == ("reap", "signed-off")
-    entry = result.worker(worker)
-    assert entry["socket"] == "signed-off" and entry["blocked_in"] == "recv"
-
-
-def test_signed_off_with_bytes_queued(reaper: Reaper, daemon: Daemon) -> None:
-    """What the host has not read yet may be followed by a write to the worker, and be lost."""
-    worker = daemon.open()
-    worker.task("signoff 300000")
-    result = reaper.judge(daemon)
-    assert result.verdict(worker) == ("keep", "unread-bytes")
-    worker.read(300_000)
-    result = reaper.audit_until_due(daemon.host, worker)
+def test_what_was_queued_arrives(crowd: Crowd) -> None:
+    """Once the host has read all, the worker that signed off is due."""
+    worker = crowd.workers["signed off, unread"]
+    worker.read(SMALL)
+    result = crowd.reaper.audit_until_due(crowd.host, worker)
     assert result.verdict(worker) == ("reap", "signed-off")
 
 
-def test_reset(reaper: Reaper, host: MiniHost) -> None:
-    """The host closed with bytes unread: the socket is in no table, and that is the proof."""
-    daemon = host.daemon()
-    worker = daemon.open()
-    worker.task("poll 200000")
-    worker.close()
-    assert reaper.audit(host).worker(worker)["socket"] == "gone"
-    grown(worker)
-    seen_by_a_sweep(reaper, worker)
-    result = reaper.audit_until_due(host, worker, settings=UNDATED)
-    assert result.verdict(worker) == ("reap", "peer-closed")
-    assert result.worker(worker)["socket"] == "gone"
-    reaper.sweep(host, settings=UNDATED).expect(0)
-    assert worker.pinned.has_ended()
+def test_an_executed_program_is_no_worker(crowd: Crowd) -> None:
+    """A worker that became another program is not the class's any more."""
+    listed = {w["pid"]: w["role"] for w in crowd.first.doc["workers"]}
+    assert listed.get(crowd.executed.pid) != "worker"
 
 
-def test_full_window(reaper: Reaper, host: MiniHost) -> None:
-    """The host closed while the worker's receive buffer was full: ESTABLISHED for ever, and due."""
-    daemon = host.daemon()
-    worker = daemon.open()
-    worker.task("poll")
-    worker.fill()
-    worker.close()
-    grown(worker)
-    seen_by_a_sweep(reaper, worker)
-    result = reaper.audit_until_due(host, worker, settings=UNDATED)
-    assert result.verdict(worker) == ("reap", "peer-closed")
-
-
-# ---- daemons and hosts that die ------------------------------------------------------------
-
-
-def test_daemon_killed_pooled_worker(reaper: Reaper, host: MiniHost) -> None:
-    """ppid 1 says nothing: the pool goes on using workers whose daemon died."""
-    daemon = host.daemon()
-    worker = daemon.open()
-    other = host.daemon()
-    daemon.pinned.kill()
-    result = reaper.judge(other)
-    assert result.verdict(worker) == KEEP_IDLE
-    reaper.sweep(host).expect(0)
-    assert worker.serves()
-
-
-@needs_root
-def test_daemon_killed_leaked_worker(user_reaper: Reaper, user_host: MiniHost) -> None:
-    """An orphan whose host hung up is a leak like any other."""
-    daemon = user_host.daemon()
-    worker, = daemon.leak()
-    pooled = daemon.open()
-    daemon.pinned.kill()
-    result = user_reaper.audit_until_due((), worker)
-    assert result.verdict(worker) == ("reap", "peer-closed")
-    assert result.verdict(pooled) == KEEP_IDLE
-    assert user_reaper.sweep().expect(0).acted_on == {worker.pid}
-    assert pooled.serves()
-
-
-@needs_root
-def test_daemon_and_host_killed(user_reaper: Reaper, user_host: MiniHost) -> None:
-    """The one true orphan: no daemon sent it the HUP, no host will ever ask for it."""
-    daemon = user_host.daemon()
-    worker = daemon.open()
-    worker.task("poll")
-    idle = daemon.open()
-    daemon.pinned.kill()
-    user_host.kill()
-    procs.until("the idle orphan's exit", lambda: idle.pinned.has_ended(1))
-    slow = {"policy.timeout": "4s"}
-    grown(worker)
-    first = user_reaper.sweep(settings=slow).expect(0)
-    assert first.verdict(worker) == ("keep", "waiting")
-    # the hang-up is older than the first sight of the dead host, and due before it
-    procs.until("host-gone", lambda: user_reaper.audit(settings=slow).verdict(worker)
-                == ("reap", "host-gone"))
-    assert user_reaper.sweep(settings=slow).expect(0).acted_on == {worker.pid}
-
-
-@needs_root
-def test_orphan_of_a_reaped_host(user_reaper: Reaper, user_host: MiniHost) -> None:
-    """The same when the dead host is not even a zombie any more."""
-    daemon = user_host.daemon()
-    worker = daemon.open()
-    worker.task("poll")
-    daemon.pinned.kill()
-    user_host.kill()
-    user_host.wait()
-    assert user_reaper.audit_until_due((), worker).verdict(worker)[0] == "reap"
-
-
-# ---- helpers -------------------------------------------------------------------------------
-
-
-def test_helper_that_shares_the_socket(reaper: Reaper, host: MiniHost) -> None:
-    """A forked helper looks like a worker; only its parent tells them apart."""
-    daemon = host.daemon()
-    worker = daemon.open()
-    worker.task("helper then poll")
-    worker.close()
-    result = reaper.audit_until_due(host, worker)
-    assert result.verdict(worker) == ("reap", "peer-closed")
-    helper, = worker.helpers
-    entry = result.worker(helper)
-    assert entry["role"] == "helper" and entry["helper_of"] == worker.pid
-    assert result.doc["summary"]["workers"] == result.doc["summary"]["reap"] == 1
-    reaper.sweep(host).expect(0)
-    assert worker.pinned.has_ended() and helper.has_ended(1)
-
-
-def test_lost_helper(reaper: Reaper, host: MiniHost) -> None:
-    """A helper whose worker left belongs to nobody: it is reported and left alone."""
-    daemon = host.daemon()
-    worker = daemon.open()
-    worker.task("helper then exit")
-    worker.close()
-    helper, = worker.helpers
-    result = reaper.judge(daemon)
-    assert result.verdict(helper) == ("suspect", "lost-helper")
-    assert result.worker(helper)["role"] == "lost-helper"
-    reaper.sweep(host).expect(0)
-    assert not helper.has_ended(0.5)
-
-
-# ---- other transports ----------------------------------------------------------------------
-
-
-def test_ipv6(reaper: Reaper, module_host: MiniHost) -> None:
-    """Loopback may be ::1."""
-    daemon = module_host.daemon(where="tcp6")
-    pooled = daemon.open()
-    worker, = daemon.leak()
-    result = reaper.audit_until_due(module_host, worker)
-    assert result.verdict(worker) == ("reap", "peer-closed")
-    assert result.verdict(pooled) == KEEP_IDLE
-    assert result.worker(worker)["transport"] == "tcp"
-
-
-def test_unix(reaper: Reaper, host: MiniHost, workdir: pathlib.Path) -> None:
-    """Unix sockets show a hang-up by the peer's inode alone, and not when it was."""
-    daemon = host.daemon(where=str(workdir / "daemon.sock"))
-    pooled = daemon.open()
-    worker, = daemon.leak()
-    assert reaper.audit(host).worker(worker)["transport"] == "unix"
-    grown(worker)
-    seen_by_a_sweep(reaper, worker)
-    result = reaper.audit_until_due(host, worker, settings=UNDATED)
-    assert result.verdict(worker) == ("reap", "peer-closed")
-    assert result.verdict(pooled) == KEEP_IDLE
-    assert reaper.sweep(host, settings=UNDATED).expect(0).acted_on == {worker.pid}
-    assert pooled.serves()
-
-
-# ---- guards --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("steps, reason", [
-    ("spin-thread then poll", "running"),
-    ("pause", "unknown-wait"),
-    pytest.param(f"setuid {STRANGER_UID} then poll", "foreign-uid", marks=needs_root),
-])
-def test_guard_objects(reaper: Reaper, daemon: Daemon, steps: str, reason: str) -> None:
-    """A proof is not enough: what the worker does, or is, may object."""
-    worker = daemon.open()
-    worker.task(steps)
-    worker.close()
-    result = reaper.judge(daemon)
-    worker.pinned.kill()
-    assert result.verdict(worker) == ("keep", reason)
-    assert result.worker(worker)["fence"] == "peer-closed"
-
-
-def test_too_young(reaper: Reaper, daemon: Daemon) -> None:
-    """A newborn still has its daemon's signal handler."""
-    worker, = daemon.leak()
-    settings = {"policy.min_age": "1d"}
-    time.sleep(1.2)
-    assert reaper.audit(daemon.host, settings=settings).verdict(worker) == ("keep", "too-young")
-
-
-def test_fence_off(reaper: Reaper, daemon: Daemon) -> None:
-    """The operator says which proofs may kill."""
-    worker, = daemon.leak()
-    time.sleep(1.2)
-    settings = {"policy.fences": "signed-off retired"}
-    result = reaper.audit(daemon.host, settings=settings)
-    assert result.verdict(worker) == ("keep", "fence-off")
-
-
-def test_closed_socket(reaper: Reaper, daemon: Daemon) -> None:
-    """No task socket, no proof."""
-    worker = daemon.open()
-    worker.task("close-socket")
-    result = reaper.judge(daemon)
-    assert result.verdict(worker)[0] == "keep"
-    assert result.worker(worker)["socket"] == "none"
-
-
-@needs_root
-def test_other_network_namespace(reaper: Reaper, daemon: Daemon) -> None:
-    """A worker that left its daemon's network namespace: its socket is in no table that counts."""
-    worker = daemon.open()
-    worker.task("unshare-net then poll")
-    worker.close()
-    result = reaper.judge(daemon)
-    assert result.verdict(worker)[0] == "keep"
-    assert result.worker(worker)["socket"] == "unknown"
-
-
-def test_exec(reaper: Reaper, daemon: Daemon) -> None:
-    """A worker that became another program is no worker any more."""
-    worker = daemon.open()
-    worker.task("exec")
-    worker.close()
-    result = reaper.judge(daemon)
-    assert worker.pid not in {w["pid"] for w in result.doc["workers"] if w["verdict"] == "reap"}
-
-
-def test_protected(reaper: Reaper, daemon: Daemon) -> None:
-    """A protect rule keeps what it names, whatever is proven: worker, daemon or host."""
-    worker, = daemon.leak()
-    reaper.audit_until_due(daemon.host, worker)
-    for rule in ("comm = python3", "comm = java", "args = pyspark.daemon", f"user = {os.getuid()}"):
-        reaper.write_config(f"[protect]\n{rule}\n")
-        result = reaper.audit(daemon.host)
-        assert result.verdict(worker) == ("keep", "protected"), rule
-    reaper.write_config("[protect]\ncomm = another\n")
-    assert reaper.audit(daemon.host).verdict(worker) == ("reap", "peer-closed")
+@pytest.mark.parametrize("name", STILL_SERVES)
+def test_untouched(crowd: Crowd, name: str) -> None:
+    """To be looked at changes nothing: the next task runs on it."""
+    assert crowd.workers[name].serves()

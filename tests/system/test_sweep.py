@@ -29,6 +29,7 @@ from harness.privilege import (
 CROWD = 200
 CROWD_LIMITS = {"policy.max_kills_per_sweep": "1000", "policy.max_kills_per_hour": "1000"}
 DUE_S = 1.2
+SHORT = {"policy.term_grace": "1s", "policy.kill_grace": "1s"}
 
 
 @pytest.fixture
@@ -170,11 +171,11 @@ def test_term_then_kill(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """SIGTERM that does not help is followed by SIGKILL after term_grace, not before."""
     leaks = daemon.leak(2)
     due(*leaks)
-    result = reaper.sweep(host, prefix=lost_signals("1..2")).expect(0)
+    result = reaper.sweep(host, prefix=lost_signals("1..2"), settings=SHORT).expect(0)
     for leak in leaks:
         action = result.action(leak)
         assert action["signal"] == signal.SIGKILL and action["outcome"] == "killed"
-        assert 2000 <= action["took_ms"] < 4000
+        assert 1000 <= action["took_ms"] < 3000
 
 
 @needs_strace
@@ -182,11 +183,11 @@ def test_unkillable(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """Gone is what the kernel says is gone; a worker that stays is told, and 1 is the status."""
     leak, = daemon.leak()
     due(leak)
-    result = reaper.sweep(host, prefix=lost_signals()).expect(1)
+    result = reaper.sweep(host, prefix=lost_signals(), settings=SHORT).expect(1)
     action = result.action(leak)
     assert action["outcome"] == "unkillable" and action["freed_bytes"] is None
     assert "poll" in action["why"]
-    assert 4000 <= action["took_ms"] < 8000
+    assert 2000 <= action["took_ms"] < 6000
     assert leak.is_alive()
     assert outcomes(reaper) == [leak.pid]
 

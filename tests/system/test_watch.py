@@ -122,7 +122,7 @@ def test_audit_log_that_cannot_be_opened_anew(reaper: Reaper, host: MiniHost,
 def test_only_changes_are_told(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """One line per decision that changed, not one per sweep."""
     pooled, worker = daemon.open(), daemon.open()
-    with reaper.watch(host, {**EVERY_SECOND, "policy.timeout": "5s"}) as watch:
+    with reaper.watch(host, {**EVERY_SECOND, "policy.timeout": "3s"}) as watch:
         watch.until_event(event="sweep")
         worker.task("poll")
         worker.close()
@@ -309,7 +309,7 @@ def test_stays_small(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     with reaper.watch(host, EVERY_SECOND) as watch:
         watch.until_event(event="sweep")
         counts = []
-        for _ in range(4):
+        for _ in range(3):
             leak, = daemon.leak()
             watch.until_event(event="action", pid=leak.pid)
             counts.append(len(os.listdir(f"/proc/{watch.process.pid}/fd")))

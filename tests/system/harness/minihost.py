@@ -19,6 +19,7 @@ from harness import procs
 ANSWER_S = 30
 PATH = "/usr/bin:/bin"  # where `python3` is found: never a version manager's shim
 JAVA = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m"]
+SETTLE_S = 0.03  # until a thread that fell asleep has left its CPU
 TAG = "REAPER_TEST_RUN"
 
 
@@ -42,11 +43,23 @@ class Daemon:
         return self.host.open(self)
 
     def leak(self, count: int = 1) -> list[Worker]:
-        """Workers that stay in poll(-1) after the host hung up: the leak that reaper is for."""
-        leaked = [self.open() for _ in range(count)]
-        for worker in leaked:
-            worker.task("poll")
-            worker.close()
+        """Workers that stay in poll(-1) after the host hung up: the leak that reaper is for.
+
+        All of them are due at once when their time has come: one whose last run the kernel does not
+        know would have to be watched first, and is replaced.
+        """
+        leaked: list[Worker] = []
+        while len(leaked) < count:
+            fresh = [self.open() for _ in range(count - len(leaked))]
+            for worker in fresh:
+                worker.task("poll")
+                worker.close()
+            time.sleep(SETTLE_S)
+            for worker in fresh:
+                if procs.last_run_is_known(worker.pid):
+                    leaked.append(worker)
+                else:
+                    worker.pinned.kill()
         return leaked
 
 
