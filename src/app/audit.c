@@ -4,6 +4,7 @@
 
 #include "app/commands.h"
 #include "app/history_file.h"
+#include "app/lock.h"
 #include "app/output.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -20,6 +21,20 @@ int command_open_look(const struct options *o, const struct config *c, struct lo
 	else
 		log_error("cannot look at processes: %s", strerror(-err));
 	return EXIT_BLIND;
+}
+
+int command_take_lock(const struct config *c, int *ret_status)
+{
+	int fd = lock_take(c->state_dir, c->marker_dir);
+
+	if (fd >= 0)
+		return fd;
+	*ret_status = fd == -EWOULDBLOCK ? EXIT_LOCKED : EXIT_BLIND;
+	if (fd == -EWOULDBLOCK)
+		log_error("another reaper holds %s/lock", c->state_dir);
+	else
+		log_error("%s/lock: %s", c->state_dir, strerror(-fd));
+	return -1;
 }
 
 int command_look_failed(const struct look *l, int err)

@@ -43,6 +43,14 @@ int command_check_config(const struct options *o, const struct config *c);
  */
 int command_open_look(const struct options *o, const struct config *c, struct look *ret);
 
+/**
+ * Makes state_dir and takes its lock, and says on stderr what failed.
+ *
+ * @param ret_status	the exit status with which to leave, where there is no lock.
+ * @return the descriptor to keep open; -1.
+ */
+int command_take_lock(const struct config *c, int *ret_status) _must_check_;
+
 /** Says on stderr why a look failed. @return the exit status with which to leave. */
 int command_look_failed(const struct look *l, int err);
 

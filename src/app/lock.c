@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,17 +15,26 @@
 
 enum {
 	DIR_MODE = 0750,
+	SHARED_DIR_MODE = 0755,
 	FILE_MODE = 0640,
 	ATTEMPTS = 8, /* a cleaner of old files may remove it between open and lock */
 };
 
-static int open_dir(const char *path)
+static bool lies_in(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	return strncmp(path, dir, len) == 0 &&
+	       (!path[len] || path[len] == '/' || (len && dir[len - 1] == '/'));
+}
+
+static int open_dir(const char *path, mode_t mode)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
 	int r;
 
-	r = fs_make_dirs(path, DIR_MODE);
+	r = fs_make_dirs(path, mode);
 	if (r)
 		return r;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -69,13 +79,13 @@ static int take_once(int dirfd, bool *ret_gone)
 	return -EAGAIN;
 }
 
-int lock_take(const char *state_dir)
+int lock_take(const char *state_dir, const char *marker_dir)
 {
 	_cleanup_close_ int dirfd = -1;
 	bool gone = true;
 	int r = -EAGAIN;
 
-	dirfd = open_dir(state_dir);
+	dirfd = open_dir(state_dir, lies_in(marker_dir, state_dir) ? SHARED_DIR_MODE : DIR_MODE);
 	if (dirfd < 0)
 		return dirfd;
 	for (int i = 0; i < ATTEMPTS && gone; i++)

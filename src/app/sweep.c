@@ -7,7 +7,6 @@
 
 #include "app/commands.h"
 #include "app/history_file.h"
-#include "app/lock.h"
 #include "app/output.h"
 #include "app/round.h"
 #include "base/clock.h"
@@ -156,17 +155,12 @@ static int locked_sweep(const struct options *o, const struct config *c, struct 
 int command_sweep(const struct options *o, const struct config *c)
 {
 	_cleanup_(look_close) struct look l = { 0 };
-	_cleanup_close_ int lock = lock_take(c->state_dir);
+	_cleanup_close_ int lock = -1;
 	int status;
 
-	if (lock == -EWOULDBLOCK) {
-		log_error("another reaper holds %s/lock", c->state_dir);
-		return EXIT_LOCKED;
-	}
-	if (lock < 0) {
-		log_error("%s/lock: %s", c->state_dir, strerror(-lock));
-		return EXIT_BLIND;
-	}
+	lock = command_take_lock(c, &status);
+	if (lock < 0)
+		return status;
 	status = command_open_look(o, c, &l);
 	return status ? status : locked_sweep(o, c, &l);
 }

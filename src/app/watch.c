@@ -5,7 +5,6 @@
 
 #include "app/commands.h"
 #include "app/history_file.h"
-#include "app/lock.h"
 #include "app/loop.h"
 #include "app/notify.h"
 #include "app/output.h"
@@ -375,15 +374,8 @@ int command_watch(const struct options *o, struct config *c)
 	};
 	int status = 0;
 
-	if (!o->dry_run) {
-		w.lock = lock_take(c->state_dir);
-		if (w.lock < 0) {
-			status = w.lock == -EWOULDBLOCK ? EXIT_LOCKED : EXIT_BLIND;
-			log_error(status == EXIT_LOCKED ? "another reaper holds %s/lock"
-							: "%s/lock cannot be taken",
-				  c->state_dir);
-		}
-	}
+	if (!o->dry_run)
+		w.lock = command_take_lock(c, &status);
 	if (!status)
 		status = watch_locked(&w);
 	round_close(&w.round);

@@ -12,16 +12,18 @@
 #include "base/fs.h"
 #include "tmpdir.h"
 
+#define MARKERS "/run/elsewhere/markers"
+
 Test(lock, one_at_a_time)
 {
 	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
 	_cleanup_close_ int first = -1, again = -1;
 
-	first = lock_take(d.path);
+	first = lock_take(d.path, MARKERS);
 	cr_assert_geq(first, 0);
-	cr_expect_eq(lock_take(d.path), -EWOULDBLOCK, "held by another");
+	cr_expect_eq(lock_take(d.path, MARKERS), -EWOULDBLOCK, "held by another");
 	fs_close(&first);
-	again = lock_take(d.path);
+	again = lock_take(d.path, MARKERS);
 	cr_expect_geq(again, 0, "gone with its descriptor");
 }
 
@@ -30,9 +32,36 @@ Test(lock, the_descriptor_is_not_handed_on)
 	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
 	_cleanup_close_ int fd = -1;
 
-	fd = lock_take(d.path);
+	fd = lock_take(d.path, MARKERS);
 	cr_assert_geq(fd, 0);
 	cr_expect(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+}
+
+Test(lock, lets_other_users_through_to_their_markers)
+{
+	static const struct {
+		const char *state_dir, *marker_dir;
+		mode_t mode;
+	} rows[] = {
+		{ "run", "run/markers", 0755 },   { "slash/", "slash/deep/markers", 0755 },
+		{ "own", "other/markers", 0750 }, { "name", "name-alike/markers", 0750 },
+		{ "same", "same", 0755 },
+	};
+
+	(void)umask(0077);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
+		_cleanup_close_ int fd = -1;
+		char state_dir[PATH_MAX], marker_dir[PATH_MAX];
+		struct stat st;
+
+		fd = lock_take(tmpdir_path(&d, rows[i].state_dir, state_dir),
+			       tmpdir_path(&d, rows[i].marker_dir, marker_dir));
+		cr_assert_geq(fd, 0, "%s: %d", rows[i].state_dir, fd);
+		cr_assert_eq(stat(state_dir, &st), 0);
+		cr_expect_eq(st.st_mode & 07777, rows[i].mode, "%s: %o", rows[i].state_dir,
+			     st.st_mode);
+	}
 }
 
 Test(lock, makes_the_directory)
@@ -43,7 +72,7 @@ Test(lock, makes_the_directory)
 	struct stat st;
 
 	(void)umask(0);
-	fd = lock_take(tmpdir_path(&d, "a/b", path));
+	fd = lock_take(tmpdir_path(&d, "a/b", path), MARKERS);
 	cr_assert_geq(fd, 0, "%d", fd);
 	cr_assert_eq(stat(path, &st), 0);
 	cr_expect_eq(st.st_mode & 07777, 0750);
@@ -65,7 +94,7 @@ Test(lock, gone_with_its_process)
 	if (!pid) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)alarm(20);
-		taken = lock_take(d.path) >= 0;
+		taken = lock_take(d.path, MARKERS) >= 0;
 		(void)!write(pipes[1], &taken, 1);
 		for (;;)
 			(void)pause();
@@ -75,10 +104,10 @@ Test(lock, gone_with_its_process)
 	cr_assert_geq(pidfd, 0);
 	cr_expect_eq(read(pipes[0], &taken, 1), 1);
 	cr_expect_eq(taken, 1);
-	cr_expect_eq(lock_take(d.path), -EWOULDBLOCK);
+	cr_expect_eq(lock_take(d.path, MARKERS), -EWOULDBLOCK);
 	cr_expect_eq(syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0), 0);
 	cr_expect_eq(waitpid(pid, &status, 0), pid);
-	fd = lock_take(d.path);
+	fd = lock_take(d.path, MARKERS);
 	cr_expect_geq(fd, 0);
 	(void)close(pipes[0]);
 	(void)close(pipes[1]);
@@ -91,10 +120,10 @@ Test(lock, a_file_that_was_removed_is_made_anew)
 	char path[PATH_MAX];
 	struct stat a, b;
 
-	first = lock_take(d.path);
+	first = lock_take(d.path, MARKERS);
 	cr_assert_geq(first, 0);
 	cr_assert_eq(unlink(tmpdir_path(&d, "lock", path)), 0);
-	fd = lock_take(d.path);
+	fd = lock_take(d.path, MARKERS);
 	cr_assert_geq(fd, 0);
 	cr_assert_eq(fstat(fd, &a), 0);
 	cr_assert_eq(stat(path, &b), 0);
@@ -127,7 +156,7 @@ Test(lock, whom_it_trusts)
 		if (rows[i].file_mode)
 			tmpdir_write(&d, "lock", "", 0, rows[i].file_mode);
 		cr_assert_eq(chmod(d.path, rows[i].dir_mode), 0);
-		fd = lock_take(d.path);
+		fd = lock_take(d.path, MARKERS);
 		cr_expect_eq(fd < 0 ? fd : 0, rows[i].expected, "%s: %d", rows[i].why, fd);
 	}
 }
@@ -139,16 +168,17 @@ Test(lock, links_and_other_kinds)
 
 	tmpdir_write(&d, "target", "", 0, 0640);
 	cr_assert_eq(symlink(tmpdir_path(&d, "target", path), tmpdir_path(&d, "lock", other)), 0);
-	cr_expect_lt(lock_take(d.path), 0, "a symbolic link");
+	cr_expect_lt(lock_take(d.path, MARKERS), 0, "a symbolic link");
 	cr_assert_eq(unlink(other), 0);
 	cr_assert_eq(link(path, other), 0);
-	cr_expect_eq(lock_take(d.path), -EPERM, "a hard link");
+	cr_expect_eq(lock_take(d.path, MARKERS), -EPERM, "a hard link");
 	cr_assert_eq(unlink(other), 0);
 	cr_assert_eq(mkfifo(other, 0640), 0);
-	cr_expect_eq(lock_take(d.path), -EPERM, "a FIFO, without waiting for its other end");
+	cr_expect_eq(lock_take(d.path, MARKERS), -EPERM,
+		     "a FIFO, without waiting for its other end");
 	cr_assert_eq(symlink(d.path, tmpdir_path(&d, "dir", path)), 0);
-	cr_expect_lt(lock_take(path), 0, "a link to the directory");
-	cr_expect_eq(lock_take("/dev/null"), -ENOTDIR, "no directory");
+	cr_expect_lt(lock_take(path, MARKERS), 0, "a link to the directory");
+	cr_expect_eq(lock_take("/dev/null", MARKERS), -ENOTDIR, "no directory");
 }
 
 Test(lock, of_somebody_else)
@@ -158,5 +188,5 @@ Test(lock, of_somebody_else)
 	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
 
 	cr_assert_eq(chown(d.path, 65534, 65534), 0);
-	cr_expect_eq(lock_take(d.path), -EPERM);
+	cr_expect_eq(lock_take(d.path, MARKERS), -EPERM);
 }
