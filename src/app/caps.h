@@ -21,9 +21,9 @@ struct caps {
 int caps_read(struct caps *ret) _must_check_;
 
 /**
- * Drops every capability but those four (and, for root, CAP_DAC_OVERRIDE, CAP_CHOWN and CAP_FOWNER are dropped
- * too: root's own files stay its own), clears the ambient set and the bounding set where allowed,
- * and sets no_new_privs.
+ * Drops every capability but those four, CAP_DAC_OVERRIDE, CAP_CHOWN and CAP_FOWNER of root among them
+ * (root's own files stay its own), empties the inheritable and ambient sets and, where allowed, the
+ * bounding set, and sets no_new_privs.
  *
  * @param may_signal	false: CAP_KILL and CAP_SYS_NICE are dropped as well.
  * @return 0; negative errno.

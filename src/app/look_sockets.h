@@ -9,11 +9,11 @@
 #include "app/look.h"
 
 enum {
-	LOOK_TABLES_MAX = 256
-}; /* network namespaces of one look */
+	LOOK_TABLES_MAX = 256, /* network namespaces of one look */
+};
 
 struct look_tables {
-	struct socket_table table[LOOK_TABLES_MAX]; /* [0] is our own namespace's */
+	struct socket_table table[LOOK_TABLES_MAX]; /* in the order in which they were asked for */
 	size_t count;
 };
 

@@ -49,8 +49,8 @@ int reap_begin(struct reap *r, const struct audit *first, const struct plan *pla
  * Goes on as far as it can without waiting.
  *
  * @param now_ms	boot clock.
- * @return true: something still has to end; call again when a pidfd that
- *         reap_waits_for() is readable, or at reap_deadline_ms().
+ * @return true: something still has to end; call again when the pidfd of a victim for which
+ *         reap_waits_for() holds is readable, or at reap_deadline_ms().
  */
 bool reap_step(struct reap *r, uint64_t now_ms);
 

@@ -17,7 +17,7 @@ struct round {
 	struct audit_log log;
 	int log_error; /* it could not be opened anew: nobody is ended; 0 */
 	struct metrics metrics;
-	struct audit audit; /* owned: the round's first look */
+	struct audit audit; /* owned: the look that the plan is made of */
 	bool audit_taken;
 	struct reap reap;
 	bool reaping;                  /* something still has to end */
@@ -27,7 +27,7 @@ struct round {
 	struct buf outcomes; /* lines for the audit log that wait for their batch */
 	size_t held;         /* workers that the limits hold back */
 	bool announce;       /* print one line per action */
-	int error;           /* an outcome could not be written; 0 */
+	int error;           /* an outcome could not be written, a helper not be ended; 0 */
 };
 
 /**
@@ -57,11 +57,12 @@ bool round_step(struct round *r);
 /** Breaks off: what is alive is reported as held. */
 void round_stop(struct round *r, const char *why);
 
-/** @return what is left leaking: due workers that are not gone. */
+/** @return what is left leaking: due workers that are neither gone nor spared. */
 size_t round_left(const struct round *r);
 
 /**
- * Removes the marker logs of hosts that have been gone for longer than marker_keep. Not in a dry run.
+ * Removes the marker logs of hosts and daemons that are gone, marker_keep after their last record; of
+ * those in another pid namespace the last record alone tells. Not in a dry run.
  */
 void round_clean_markers(struct round *r);
 

@@ -14,7 +14,9 @@
  * Installs the filter for good. Refused with EPERM: kill, tkill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo,
  * ptrace, process_vm_readv, process_vm_writev, process_madvise, pidfd_getfd, kcmp, bpf, perf_event_open, open_by_handle_at,
  * execve, execveat; pidfd_send_signal too, except (where signals are allowed) signal 9 or 15 with no siginfo
- * and flags 0. Other architectures' calls end the program.
+ * and flags 0; so are the owners and signals of descriptors (fcntl F_SETOWN, F_SETOWN_EX, F_SETSIG, ioctl
+ * FIOSETOWN, SIOCSPGRP), TIOCSTI, and prlimit64 of another process. Other architectures' calls end the
+ * program.
  *
  * @param may_signal	false for audit, explain, doctor, check-config, retire and every dry run.
  * @return 0; negative errno: the caller must not go on to act.

@@ -32,7 +32,8 @@ void log_notice(const char *format, ...) _printf_(1, 2);
 void log_verbose(const char *format, ...) _printf_(1, 2);
 
 /**
- * Escapes control characters, and bytes that are no UTF-8, as \xNN.
+ * Escapes control characters, those that change the direction or the lines of text, and bytes that
+ * are no UTF-8, as \xNN.
  *
  * @param ret_buf	always NUL-ended; what does not fit is cut at a whole character or escape.
  * @return ret_buf.

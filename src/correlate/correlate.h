@@ -15,7 +15,7 @@ struct correlate_input {
 	const struct tree_input *tree;
 	const struct history_entry *before; /* what earlier looks left, or NULL */
 	pid_t self;                         /* this program */
-	bool is_protected;                  /* a rule names the worker, its daemon or its host */
+	bool is_protected;                  /* a rule of [protect] keeps the worker */
 };
 
 /**

@@ -85,7 +85,8 @@ void ledger_forget(struct ledger *l, uint32_t log);
 void ledger_clock_stepped(struct ledger *l, uint64_t now_ms);
 
 /**
- * Says whether every believed log was read to its end at the last read.
+ * Says whether every believed log was read to its end at the last read, but for those of the owners
+ * that ledger_set_behind() names.
  */
 void ledger_set_whole(struct ledger *l, bool whole);
 

@@ -67,7 +67,7 @@ struct ledger_beats {
 /**
  * Adds a beat, later than or at the time of the one before.
  *
- * @return 0; -12: no memory.
+ * @return 0; -LEDGER_ENOMEM.
  */
 int ledger_beats_add(struct ledger_beats *b, uint64_t ms, uint64_t begun_ms, bool complete)
 	_must_check_;

@@ -24,9 +24,9 @@ enum outcome {
 	OUTCOME_KILLED,     /* gone after SIGKILL */
 	OUTCOME_UNKILLABLE, /* still there kill_grace after SIGKILL */
 	OUTCOME_VANISHED,   /* gone before a signal */
-	OUTCOME_SPARED,     /* the second look differed */
-	OUTCOME_HELD,       /* a limit or the breaker held it back */
-	OUTCOME_REFUSED,    /* the kernel refused the signal */
+	OUTCOME_SPARED,     /* the second look, or the last check before a signal, differed */
+	OUTCOME_HELD,       /* by a limit, for want of an intent on the disk, told to stop */
+	OUTCOME_REFUSED,    /* the kernel refused the signal, or the pin */
 	OUTCOME_COUNT,
 };
 
@@ -37,7 +37,7 @@ struct action_record {
 	int signal; /* the last that was sent; 0: none */
 	enum outcome outcome;
 	uint64_t freed_bytes; /* UNKNOWN_U64 */
-	uint64_t took_ms;     /* from the first signal until it was gone */
+	uint64_t took_ms;     /* from the first signal until it was gone or given up */
 	char why[AUDIT_TEXT_MAX];
 };
 

@@ -88,7 +88,7 @@ enum unpooled {
 struct marker_facts {
 	enum marker_state state;
 	bool host_log;          /* a believed log of its host is there */
-	bool logs_whole;        /* every believed log of its host was read to its end */
+	bool logs_whole;        /* what may speak of it was read to its end, and nothing was lost */
 	bool ages_trusted;      /* no clock step and no backward record lies between then and now */
 	uint32_t bound;         /* tasks ever bound to it */
 	uint32_t open;          /* of these: begun and not ended */
