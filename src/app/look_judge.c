@@ -7,6 +7,7 @@
 
 #include "app/look_protect.h"
 #include "app/look_runs.h"
+#include "app/look_writers.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/pin.h"
@@ -262,7 +263,8 @@ int look_judge(struct look *l, const struct tree_input *in, struct audit *a)
 {
 	_cleanup_free_ struct ledger_name *names = calloc(a->host_count + 1, sizeof(*names));
 
-	if (!names || look_runs_note(l, a) < 0 || name_hosts(l, a, names) < 0)
+	if (!names || look_runs_note(l, a) < 0 || name_hosts(l, a, names) < 0 ||
+	    look_writers(a) < 0)
 		return -ENOMEM;
 	describe_logs(l, a, names);
 	for (size_t i = 0; i < a->daemon_count; i++)

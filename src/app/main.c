@@ -19,14 +19,17 @@
  *     - app/lock, history_file, notify	state_dir, and the service manager
  * - one look, from /proc to verdicts
  *     - app/look		the conductor; look_argv: argv, once per exec; look_sockets: task sockets;
- *				look_runs: when hosts ran; look_protect: [protect]; look_judge: verdicts
+ *				look_runs: when hosts ran; look_writers: who still writes to workers;
+ *				look_protect: [protect]; look_judge: verdicts
  *     - observe/processes	the census, by libproc2
  *     - observe/evidence	one process through its pinned directory; proc_parse, cpu_clock
+ *     - observe/host_threads	the threads by which a host feeds its workers
  *     - observe/sockets	sock_diag and /proc/<pid>/net; net_parse
  *     - observe/markers	marker logs; marker_parse
  *     - observe/self		what we are ourselves
  *     - correlate/tree		who is who; members: workers, helpers, those that lost their daemon
  *     - correlate/task_socket	which socket, and who holds its other end
+ *     - correlate/writers	whether a host may still write to a worker
  *     - correlate/wait		what a thread waits in
  *     - correlate/ledger	what the marker logs say
  *     - correlate/history	what earlier looks saw

@@ -5,6 +5,7 @@
 
 #include "correlate/task_socket.h"
 #include "correlate/wait.h"
+#include "correlate/writers.h"
 
 enum {
 	SIGNAL_TERM = 15,
@@ -248,6 +249,7 @@ static void add_socket(const struct correlate_input *in, const struct subject *s
 	f->recv_queue = t->recv_queue;
 	f->send_queue = t->send_queue;
 	f->host_recv_queue = t->host_recv_queue;
+	f->host_writes = writers_may_write(in->audit, s);
 	f->hangup_ms = hangup_of(s, in->before);
 }
 

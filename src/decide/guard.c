@@ -133,15 +133,16 @@ static bool open_task(enum fence fence, const struct policy *policy _unused_, co
 	return by_markers && f->tasks_open && !by_operator(fence, f);
 }
 
-static bool host_reads_on(const struct facts *f)
+/* The host's own word, that every task of the worker has ended. */
+static bool host_is_done(const struct facts *f)
 {
-	return !(f->tasks_bound && !f->tasks_open && f->host_log && f->logs_whole) &&
-	       f->host_recv_queue != 0;
+	return f->tasks_bound && !f->tasks_open && f->host_log && f->logs_whole;
 }
 
 /* While somebody holds the host's end, bytes in the task socket are wanted; after that they are a
- * dead task's leftovers. A worker that signed off may also not be ended while the host has not read all: a
- * host that writes once more would then lose what it has not read. */
+ * dead task's leftovers. A worker that signed off may also not be ended while the host has not read all,
+ * or has a thread that may write to it: the write would fail, and with it the task, and what the host
+ * has not read would be lost. */
 static bool unread_bytes(enum fence fence, const struct policy *policy _unused_,
 			 const struct facts *f)
 {
@@ -149,7 +150,8 @@ static bool unread_bytes(enum fence fence, const struct policy *policy _unused_,
 		return false;
 	if (f->recv_queue != 0 || f->send_queue != 0)
 		return true;
-	return fence == FENCE_SIGNED_OFF && host_reads_on(f);
+	return fence == FENCE_SIGNED_OFF && !host_is_done(f) &&
+	       (f->host_recv_queue != 0 || f->host_writes != TRI_NO);
 }
 
 static bool fence_off(enum fence fence, const struct policy *policy, const struct facts *f _unused_)

@@ -61,6 +61,8 @@ void audit_done(struct audit *a)
 		evidence_done(&a->subjects[i].ev);
 	for (size_t i = 0; i < a->daemon_count; i++)
 		evidence_done(&a->daemons[i].ev);
+	for (size_t i = 0; i < a->host_count; i++)
+		free(a->hosts[i].writers.began_ms);
 	snapshot_done(&a->snapshot);
 	free(a->hosts);
 	free(a->daemons);

@@ -50,6 +50,7 @@ const struct facts_field facts_fields[] = {
 	FACT("recv_queue", recv_queue, FACTS_U64, 1),
 	FACT("send_queue", send_queue, FACTS_U64, 1),
 	FACT("host_recv_queue", host_recv_queue, FACTS_U64, 1),
+	FACT("host_writes", host_writes, FACTS_TRI, 1),
 	FACT("hangup_ms", hangup_ms, FACTS_U64, 1),
 	FACT("host_gone", host_gone, FACTS_TRI, 1),
 	FACT("seen_ms", seen_ms, FACTS_U64, FENCE_COUNT),

@@ -142,10 +142,26 @@ static void say_due(const struct subject *s, char ret[WORDS_MAX])
 	add_wait(s, ", ", ret);
 }
 
+/* What keeps it is never left out, however small the rest is. */
+static void say_unread(const struct facts *f, char ret[WORDS_MAX])
+{
+	char in[WORDS_SHORT_MAX], out[WORDS_SHORT_MAX];
+
+	if (f->recv_queue || f->send_queue)
+		snprintf(ret, WORDS_MAX, "%s to read, %s to send",
+			 words_size(f->recv_queue, in, sizeof(in)),
+			 words_size(f->send_queue, out, sizeof(out)));
+	else if (f->host_recv_queue)
+		snprintf(ret, WORDS_MAX, "%s at its host",
+			 words_size(f->host_recv_queue, in, sizeof(in)));
+	else
+		snprintf(ret, WORDS_MAX, "its host may still write");
+}
+
 static void say_keep(const struct subject *s, char ret[WORDS_MAX])
 {
 	const struct facts *f = &s->facts;
-	char age[WORDS_SHORT_MAX], out[WORDS_SHORT_MAX];
+	char age[WORDS_SHORT_MAX];
 
 	switch (s->verdict.reason) {
 	case REASON_TRACED:
@@ -156,9 +172,7 @@ static void say_keep(const struct subject *s, char ret[WORDS_MAX])
 		snprintf(ret, WORDS_MAX, "%s old", words_age(f->age_ms, age, sizeof(age)));
 		break;
 	case REASON_UNREAD_BYTES:
-		snprintf(ret, WORDS_MAX, "%s to read, %s to send",
-			 words_size(f->recv_queue, age, sizeof(age)),
-			 words_size(f->send_queue, out, sizeof(out)));
+		say_unread(f, ret);
 		break;
 	case REASON_FENCE_OFF:
 		snprintf(ret, WORDS_MAX, "%s is not in `fences`", fence_name(s->verdict.fence));

@@ -114,7 +114,7 @@ static void say_activity(struct lines *l, const struct facts *f)
 	line_end(l);
 }
 
-static void say_socket(struct lines *l, const struct task_socket *t)
+static void say_socket(struct lines *l, const struct task_socket *t, const struct facts *f)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	char local[ENDPOINT_MAX], remote[ENDPOINT_MAX];
@@ -144,6 +144,8 @@ static void say_socket(struct lines *l, const struct task_socket *t)
 	say(l, "queues", &text);
 	label(l, "host's end");
 	line_printf(l, "held by somebody: %s", answers[t->host_held]);
+	if (f->in_signoff_call)
+		line_printf(l, "; a thread may write to it: %s", answers[f->host_writes]);
 	line_end(l);
 }
 
@@ -231,7 +233,7 @@ void text_evidence(struct lines *l, const struct explanation *e)
 	if (f)
 		say_activity(l, f);
 	if (s && s->role == ROLE_WORKER) {
-		say_socket(l, &s->socket);
+		say_socket(l, &s->socket, &s->facts);
 		say_markers(l, s);
 		say_signals(l, ev);
 	}

@@ -86,7 +86,15 @@ static void say_open_task(const struct audit *a, const struct subject *s, char r
 const char *words_unread(const struct facts *f, char ret[WORDS_MAX])
 {
 	char in[WORDS_SHORT_MAX], out[WORDS_SHORT_MAX], far[WORDS_SHORT_MAX];
+	bool empty = !f->recv_queue && !f->send_queue && !f->host_recv_queue;
 
+	if (empty && f->host_writes != TRI_NO) {
+		snprintf(ret, WORDS_MAX, "%s",
+			 f->host_writes == TRI_YES
+				 ? "a thread of its host, begun before it signed off, may still write to it"
+				 : "its host's threads cannot be read: one may still write to it");
+		return ret;
+	}
 	snprintf(ret, WORDS_MAX,
 		 "bytes wait in its task socket (%s to read, %s to send, %s at the host) while its "
 		 "host holds the other end",

@@ -35,6 +35,8 @@ import java.util.List;
  * half-close W                  shut down the sending direction only
  * close W                       hang up; with bytes unread the kernel resets the connection
  * stop-worker D PID             have daemon D kill a worker, as Spark does for a cancelled task
+ * writer                        start a thread like that by which Spark 3.5 feeds one task
+ * writers-end                   end all of these
  * marker EVENT KEY=VALUE...     append one record, with the current time, to the marker log
  * sleep-forever                 answer no more commands
  * exit                          end the JVM
@@ -53,6 +55,7 @@ public final class MiniHost {
 
     private final List<Daemon> daemons = new ArrayList<>();
     private final List<Worker> workers = new ArrayList<>();
+    private final List<Thread> writers = new ArrayList<>();
     private FileOutputStream markerLog;
 
     public static void main(String[] args) throws Exception {
@@ -99,6 +102,8 @@ public final class MiniHost {
                 say("\"worker\":" + words[1]);
             }
             case "stop-worker" -> stopWorker(number(words[1]), number(words[2]));
+            case "writer" -> writer();
+            case "writers-end" -> endWriters();
             case "marker" -> marker(line.substring("marker ".length()));
             case "sleep-forever" -> {
                 say("\"asleep\":true");
@@ -119,8 +124,8 @@ public final class MiniHost {
         Process process = builder.start();
         InputStream out = process.getInputStream();
         String foundAt = firstLine(out);
-        drain(out, "daemon-stdout");
-        drain(process.getErrorStream(), "daemon-stderr");
+        drain(out, "stdout reader for python3");
+        drain(process.getErrorStream(), "stderr reader for python3");
 
         boolean unix = foundAt.startsWith("/");
         int port = unix ? 0 : number(foundAt);
@@ -231,6 +236,33 @@ public final class MiniHost {
             line.append((char) c);
         }
         return line.toString();
+    }
+
+    /** It is named as Spark names its own, and never writes. */
+    private void writer() {
+        Thread thread =
+                new Thread(
+                        () -> {
+                            try {
+                                Thread.sleep(FOREVER_MS);
+                            } catch (InterruptedException end) {
+                                // As when all input was written.
+                            }
+                        },
+                        "stdout writer for python3");
+        thread.setDaemon(true);
+        thread.start();
+        writers.add(thread);
+        say("\"writers\":" + writers.size());
+    }
+
+    private void endWriters() throws InterruptedException {
+        for (Thread thread : writers) {
+            thread.interrupt();
+            thread.join();
+        }
+        writers.clear();
+        say("\"writers\":0");
     }
 
     private static void drain(InputStream in, String name) {

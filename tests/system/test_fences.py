@@ -120,6 +120,26 @@ def test_full_window(reaper: Reaper, host: MiniHost) -> None:
     assert result.verdict(worker) == ("reap", "peer-closed")
 
 
+def test_signed_off_before_the_input_ended(reaper: Reaper, host: MiniHost) -> None:
+    """A write to a dead worker fails its task: while a thread of the host may write, it stays."""
+    before = host.daemon().open()
+    before.task("signoff")
+    grown(before)
+    worker = host.daemon().open()
+    host.command("writer")
+    worker.task("signoff")
+    grown(worker)
+    reaper.audit_until_due(host, before)
+    result = reaper.audit(host)
+    assert result.verdict(before) == ("reap", "signed-off"), "that thread is not for it"
+    assert result.verdict(worker) == ("keep", "unread-bytes")
+    assert "thread of its host" in result.worker(worker)["why"]
+    assert reaper.sweep(host).expect(0).acted_on == {before.pid}
+    host.command("writers-end")
+    assert reaper.audit_until_due(host, worker).verdict(worker) == ("reap", "signed-off")
+    assert reaper.sweep(host).expect(0).acted_on == {worker.pid}
+
+
 # ---- daemons and hosts that die ------------------------------------------------------------
 
 

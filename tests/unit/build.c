@@ -44,6 +44,7 @@ struct facts build_facts(struct ident id)
 		.socket = SOCKET_ESTABLISHED,
 		.transport = TRANSPORT_TCP,
 		.host_held = TRI_YES,
+		.host_writes = TRI_NO,
 		.hangup_ms = UNKNOWN_U64,
 		.host_gone = TRI_NO,
 		.logs_whole = true,

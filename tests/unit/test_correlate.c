@@ -356,6 +356,9 @@ Test(correlate, the_socket_is_told_as_it_is)
 	want.send_queue = 2;
 	want.host_recv_queue = 3;
 	want.silent_ms = 5000;
+	s.worker->host = 0;
+	s.audit.hosts[0].writers.known = true;
+	want.host_writes = TRI_NO;
 	want.hangup_ms = 6000;
 	want.blocked_ms = SCENE_STILL; /* nobody is left to send a byte: one same wait */
 	cr_expect_null(facts_differ(scene_facts(&s, false), &want), "%s",

@@ -95,6 +95,7 @@ static void some_socket(struct facts *f)
 	f->recv_queue = some_bytes();
 	f->send_queue = some_bytes();
 	f->host_recv_queue = some_bytes();
+	f->host_writes = some_tri(TRI_NO);
 	f->hangup_ms = some_time();
 	f->host_gone = (enum tri)dice(3);
 }
@@ -189,7 +190,8 @@ static bool is_proven(enum fence fence, const struct facts *f)
 		return f->host_gone == TRI_YES && is_closed(f) && is_quiet(f);
 	case FENCE_SIGNED_OFF:
 		return f->in_signoff_call && is_quiet(f) &&
-		       (f->host_held == TRI_NO || f->host_recv_queue == 0 ||
+		       (f->host_held == TRI_NO ||
+			(f->host_recv_queue == 0 && f->host_writes == TRI_NO) ||
 			(f->tasks_bound && !f->tasks_open && f->host_log && f->logs_whole));
 	case FENCE_PEER_CLOSED:
 		return is_closed(f) && is_quiet(f);
