@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Gives the fuzzer memory of exactly the right size, so that a sanitizer sees the byte beyond. */
 static int run(const uint8_t *data, size_t size)
 {
-	uint8_t *copy = malloc(size ? size : 1);
+	uint8_t *copy = calloc(1, size ? size : 1);
 
 	if (!copy)
 		return -ENOMEM;
