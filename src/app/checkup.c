@@ -26,14 +26,13 @@ int command_check_config(const struct options *o, const struct config *c)
 }
 
 /* What doctor saw; borrowed by doctor_input. */
-static int examine(const struct options *o, const struct config *c, const struct look *l,
-		   const struct caps *caps, const struct audit *a, struct checks *ret)
+static int examine(const struct config *c, const struct look *l, const struct caps *caps,
+		   const struct audit *a, struct checks *ret)
 {
 	const struct doctor_input in = {
 		.self = &l->self,
 		.caps = caps,
 		.config = c,
-		.config_path = o->config_path,
 		.audit = a,
 		.markers = &l->marker_counts,
 	};
@@ -73,7 +72,7 @@ int command_doctor(const struct options *o, const struct config *c, const struct
 		return status;
 	if (err < 0)
 		return command_look_failed(&l, err);
-	err = checks ? examine(o, c, &l, caps, &a, checks) : -ENOMEM;
+	err = checks ? examine(c, &l, caps, &a, checks) : -ENOMEM;
 	if (err < 0) {
 		log_error("cannot examine this machine: %s", strerror(-err));
 		return EXIT_BLIND;

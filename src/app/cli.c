@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/config.h"
 #include "base/log.h"
 #include "base/parse.h"
 
@@ -71,7 +72,6 @@ static const struct option long_options[] = {
 static const char short_options[] = "-:c:nqvVh";
 
 static const char options_help[] =
-	"  -c, --config FILE   default: /etc/reaper/reaper.conf, if it is there\n"
 	"  -n, --dry-run       decide as usual, signal nothing; alone it means audit\n"
 	"      --host PID      only this JVM's tree (may be repeated)\n"
 	"      --set SECTION.KEY=VALUE\n"
@@ -112,6 +112,8 @@ static void print_usage(FILE *out)
 		print_help_text(out, row->help);
 	}
 	(void)fputs("\nOptions, before or after the command:\n", out);
+	(void)fprintf(out, "  -c, --config FILE   default: %s, if it is there\n",
+		      config_default_path());
 	(void)fputs(options_help, out);
 	(void)fputc('\n', out);
 	(void)fputs(statuses_help, out);

@@ -177,19 +177,23 @@ static int take_text(struct loader *l, const char *bytes, size_t len)
 static int load_sets(struct loader *l, const char *const *sets, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
+		char where[sizeof("--set .") + CONFIG_SECTION_MAX];
 		struct config_set set;
 		int r;
 
 		r = config_parse_set(sets[i], &set, l->problem);
 		if (r)
 			return r;
+		(void)snprintf(where, sizeof(where), "--set %s%s%s.",
+			       config_section_name(set.key->section), *set.class_name ? " " : "",
+			       set.class_name);
 		r = take(l, set.key, set.class_name, set.value, ORIGIN_SET);
 		if (r == -E2BIG)
 			config_problem(l->problem,
 				       "--set %s; expected at most %d classes and %d rules",
 				       sets[i], CLASS_COUNT_MAX, PROTECT_RULES_MAX);
 		else if (r)
-			config_problem_value(l->problem, "--set ", set.key, set.value);
+			config_problem_value(l->problem, where, set.key, set.value);
 		if (r)
 			return -EINVAL;
 	}
@@ -328,6 +332,8 @@ int config_load_text(const char *name, const char *bytes, size_t len, const char
 	l->config = calloc(1, sizeof(*l->config));
 	if (!l->config)
 		return r;
+	if (bytes)
+		(void)snprintf(l->config->file, sizeof(l->config->file), "%s", name);
 	r = load(l, bytes, len, sets, set_count);
 	if (r) {
 		config_free(l->config);

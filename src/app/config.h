@@ -29,6 +29,7 @@ struct config {
 	char state_dir[PATH_MAX];
 	char metrics_file[PATH_MAX]; /* "": none */
 	char audit_log[PATH_MAX];
+	char file[PATH_MAX]; /* that was read; "": none was there */
 	struct policy policy;
 	uint64_t sample_ms;
 	uint64_t term_grace_ms;

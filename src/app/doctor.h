@@ -17,7 +17,6 @@ struct doctor_input {
 	const struct self *self;
 	const struct caps *caps; /* as they were before caps_drop() */
 	const struct config *config;
-	const char *config_path;   /* of -c, or NULL */
 	const struct audit *audit; /* one look */
 	const struct markers_counts *markers;
 };

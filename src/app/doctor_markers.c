@@ -36,7 +36,7 @@ static void check_logs(const struct doctor_input *in, struct checks *ret)
 	if (m->logs && !m->whole) {
 		c = doctor_add(ret, "marker-backlog", CHECK_ADVICE,
 			       "some logs are longer than one sweep reads: until all is read, "
-			       "markers prove nothing");
+			       "markers prove nothing of their owners' workers");
 		doctor_fix(c, "sweep more often, or let each host write a log of its own");
 	}
 }

@@ -41,7 +41,7 @@ static void check_config_file(const struct doctor_input *in, struct checks *ret)
 	for (size_t i = 0; i < config->setting_count; i++)
 		set += strcmp(config->settings[i].origin, "default") != 0;
 	doctor_add(ret, "configuration", CHECK_OK, "%s; %zu of %zu settings are not the default",
-		   in->config_path ? in->config_path : "no file", set, config->setting_count);
+		   *config->file ? config->file : "no file", set, config->setting_count);
 	if (config->policy.assume_leaked_after_ms != UNKNOWN_U64) {
 		c = doctor_add(ret, "assumed", CHECK_ADVICE,
 			       "assume_leaked_after is set: workers are ended without a proof");

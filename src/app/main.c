@@ -10,21 +10,23 @@
  *     - app/caps		which capabilities are there; drops the rest
  *     - app/sandbox		the seccomp filter: which signal calls the kernel lets us make
  *     - app/output		stdout
+ *     - app/commands.h	what it calls
  * - commands
  *     - app/audit		audit
  *     - app/checkup		doctor (app/doctor: its checks), check-config
  *     - app/sweep		sweep
  *     - app/watch		watch: decides what each sweep of it does; app/loop waits for it
  *     - app/explain		explain, retire
+ *     - app/round		one acting round, of sweep and of watch
  *     - app/lock, history_file, notify	state_dir, and the service manager
  * - one look, from /proc to verdicts
  *     - app/look		the conductor; look_argv: argv, once per exec; look_sockets: task sockets;
  *				look_runs: when hosts ran; look_writers: who still writes to workers;
  *				look_protect: [protect]; look_judge: verdicts
  *     - observe/processes	the census, by libproc2
- *     - observe/evidence	one process through its pinned directory; proc_parse, cpu_clock
+ *     - observe/evidence	one process through its pinned directory; proc_parse, status_parse, cpu_clock
  *     - observe/host_threads	the threads by which a host feeds its workers
- *     - observe/sockets	sock_diag and /proc/<pid>/net; net_parse
+ *     - observe/sockets	sock_diag and /proc/<pid>/net; net_parse, diag_parse
  *     - observe/markers	marker logs; marker_parse
  *     - observe/self		what we are ourselves
  *     - correlate/tree		who is who; members: workers, helpers, those that lost their daemon
@@ -43,7 +45,7 @@
  *				reap_check: the last word before a signal
  *     - act/act		the only place that signals
  * - what people and programs read
- *     - report/text, words	text for people
+ *     - report/text, words	text for people; line: columns and colours; endpoint: addresses
  *     - report/json		JSON
  *     - report/audit_log, metrics	files
  * - model/			what flows between the stages

@@ -130,9 +130,13 @@ static int locked_sweep(const struct options *o, const struct config *c, struct 
 {
 	_cleanup_close_ int signals = open_signals();
 	_cleanup_(round_close) struct round r = { .log = { .fd = -1 } };
-	int err = signals < 0 ? signals : round_open(o, c, l, &r);
-	int status;
+	int err, status;
 
+	if (signals < 0) {
+		log_error("cannot wait for signals: %s", strerror(-signals));
+		return EXIT_BLIND;
+	}
+	err = round_open(o, c, l, &r);
 	if (err < 0) {
 		log_error("audit log %s: %s; without it nothing is ended", c->audit_log,
 			  strerror(-err));

@@ -31,8 +31,10 @@ static enum missing missing_proof(const struct facts *f)
 		return MISSING_EVIDENCE;
 	if (f->tasks_open)
 		return MISSING_TASK_END;
-	if (!f->host_log || !f->logs_whole)
+	if (!f->host_log)
 		return MISSING_MARKERS;
+	if (!f->logs_whole)
+		return MISSING_LOG_END;
 	return f->tasks_bound ? MISSING_POOL_WORD : MISSING_BINDING;
 }
 

@@ -78,6 +78,7 @@ enum missing {
 	MISSING_TASK_END,  /* a task that is bound to it has not ended */
 	MISSING_BINDING,   /* its host writes markers, but none names this worker */
 	MISSING_POOL_WORD, /* its tasks ended; whether the host pools it is not known */
+	MISSING_LOG_END,   /* its host's logs were not read to their end */
 	MISSING_EVIDENCE,  /* its socket could not be read */
 	MISSING_COUNT,
 };

@@ -31,6 +31,8 @@ static const struct {
 			      "let its host write `begin` with worker= or lport= and dport=" },
 	[MISSING_POOL_WORD] = { "its tasks ended, but its host may pool it",
 				"let its host promise pool=none, pool=reported or tasks=all" },
+	[MISSING_LOG_END] = { "its host's marker logs were not read to their end",
+			      "sweep more often, or let each host write a log of its own" },
 	[MISSING_EVIDENCE] = { "its task socket could not be read",
 			       "run reaper as its user or as root, in its namespaces" },
 };
@@ -50,8 +52,8 @@ static const char *const proof_how[] = {
 	[FENCE_NONE] = NULL,
 	[FENCE_HOST_GONE] = NULL,
 	[FENCE_SIGNED_OFF] =
-		"let reaper read its /proc/PID/syscall and fd: run it as the same user or "
-		"with CAP_SYS_PTRACE",
+		"let reaper read its /proc/PID/syscall and fd: run it as the same user, or "
+		"with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
 	[FENCE_PEER_CLOSED] = NULL,
 	[FENCE_RETIRED] = "a `retired` record in its host's marker log, or `reaper retire PID`",
 	[FENCE_TASK_ENDED] = "marker logs of its host with `begin` and `end` and one of pool=none, "

@@ -46,6 +46,8 @@ static_assert(ARRAY_SIZE(proofs) == FENCE_COUNT, "every fence has words");
 
 static const char *host_gone(enum tri holds, const struct facts *f)
 {
+	if (holds == TRI_NO && f->host_gone == TRI_UNKNOWN)
+		return "the host's end of its task socket is not closed, whatever became of its JVM";
 	if (holds == TRI_YES || f->host_gone != TRI_YES)
 		return NULL;
 	if (f->host_held == TRI_YES)
@@ -60,6 +62,8 @@ static const char *peer_closed(enum tri holds, const struct facts *f)
 {
 	if (holds != TRI_YES && f->socket == SOCKET_NONE)
 		return "it has no task socket";
+	if (holds == TRI_NO && f->host_held != TRI_YES)
+		return "it is not known that nobody holds the host's end of its task socket";
 	if (holds == TRI_NO && f->closing)
 		return "its host shut down its end of the task socket, but still holds it";
 	return NULL;

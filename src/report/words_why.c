@@ -89,10 +89,11 @@ const char *words_unread(const struct facts *f, char ret[WORDS_MAX])
 	bool empty = !f->recv_queue && !f->send_queue && !f->host_recv_queue;
 
 	if (empty && f->host_writes != TRI_NO) {
-		snprintf(ret, WORDS_MAX, "%s",
-			 f->host_writes == TRI_YES
-				 ? "a thread of its host, begun before it signed off, may still write to it"
-				 : "its host's threads cannot be read: one may still write to it");
+		snprintf(
+			ret, WORDS_MAX, "%s",
+			f->host_writes == TRI_YES
+				? "a thread of its host, begun before it signed off, may still write to it"
+				: "its host's threads cannot be read: one may still write to it");
 		return ret;
 	}
 	snprintf(ret, WORDS_MAX,

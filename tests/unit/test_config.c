@@ -427,7 +427,7 @@ static const struct set_row sets[] = {
 	  NULL },
 	{ "no key", "policy.=1s", NULL, "--set: unknown key ''", NULL },
 	{ "blanks in a key", "policy.timeout =1s", NULL, "--set: unknown key 'timeout '", NULL },
-	{ "a bad value", "policy.timeout=1", NULL, "--set timeout = 1; expected a duration", NULL },
+	{ "a bad value", "policy.timeout=1", NULL, "--set policy.timeout = 1; expected a duration", NULL },
 	{ "nothing", "", NULL, "--set ; expected", NULL },
 	{ "a class that would match nothing", "class x.host_comm=java", NULL,
 	  "--set: [class x] has no daemon_args; expected", NULL },

@@ -368,9 +368,8 @@ Test(doctor, settings_that_deserve_a_word)
 
 	build_world(&w);
 	config_free(w.config);
-	cr_assert_eq(config_load_text("F", NULL, 0, sets, 2, &w.config, &p), 0, "%s", p.text);
+	cr_assert_eq(config_load_text("F", "", 0, sets, 2, &w.config, &p), 0, "%s", p.text);
 	w.in.config = w.config;
-	w.in.config_path = "F";
 	doctor_paths(&w.in, &w.checks);
 	expect(&w, "assumed", CHECK_ADVICE, "without a proof", "a risk that the operator took");
 	expect(&w, "fences", CHECK_ADVICE, "no proof may end", "nothing will ever be ended");

@@ -231,6 +231,11 @@ static void say_special_proofs(struct buf *out)
 	f.socket = SOCKET_NONE;
 	say_proof(out, FENCE_HOST_GONE, TRI_NO, &f, "host gone, no socket");
 	say_proof(out, FENCE_PEER_CLOSED, TRI_NO, &f, "no socket");
+	f.socket = SOCKET_SIGNED_OFF;
+	say_proof(out, FENCE_PEER_CLOSED, TRI_NO, &f, "signed off, end unknown");
+	f.host_gone = TRI_UNKNOWN;
+	say_proof(out, FENCE_HOST_GONE, TRI_NO, &f, "way up broken, end held");
+	f.host_held = TRI_YES;
 	f.socket = SOCKET_HALF_CLOSED;
 	f.closing = true;
 	say_proof(out, FENCE_PEER_CLOSED, TRI_NO, &f, "half shut down");
@@ -267,6 +272,11 @@ static void say_guards(struct buf *out)
 		expect_sentence(words_guard(r, true, NULL, text), "without facts");
 		expect_sentence(words_guard(r, false, NULL, text), "without facts");
 	}
+	f.recv_queue = f.send_queue = f.host_recv_queue = 0;
+	f.host_writes = TRI_YES;
+	say(out, "objects", "a writer", words_guard(REASON_UNREAD_BYTES, true, &f, text));
+	f.host_writes = TRI_UNKNOWN;
+	say(out, "objects", "no threads", words_guard(REASON_UNREAD_BYTES, true, &f, text));
 }
 
 static void say_actions(struct buf *out)
