@@ -49,7 +49,7 @@ def sweep_on(spark, reaper, jobs, wanted, limit_s):
     return sweeps, ended, kept
 
 
-def test_sweeps_over_a_live_spark(start_spark, reaper_for):
+def test_sweeps_over_a_live_spark(start_spark, reaper_for, capsys):
     wanted = int(os.environ.get("REAPER_LIVE_SWEEPS", "100"))
     limit_s = LIMIT_S if wanted <= 100 else wanted * 5
     spark = start_spark("live", master="local[48]")
@@ -64,8 +64,10 @@ def test_sweeps_over_a_live_spark(start_spark, reaper_for):
         took = time.monotonic() - began
         (spark.notes / "enough").touch()
         done = {kind: spark.value(job) for kind, job in jobs.items()}
-        print(f"\n{sweeps} sweeps in {took:.0f} s over Spark {spark.version}: {len(ended)} leaks "
-              f"ended, {kept} times a worker kept; jobs: { {k: v[0] for k, v in done.items()} }")
+        with capsys.disabled():
+            print(f"\n{sweeps} sweeps in {took:.0f} s over Spark {spark.version}: {len(ended)} leaks "
+                  f"ended, {kept} times a worker kept; jobs: "
+                  f"{ {kind: count for kind, (count, _) in done.items()} }")
         for kind, (count, attempt) in done.items():
             assert count >= TWICE, f"{kind} ran {count} times in {took:.0f} s"
             assert attempt == 0, f"a task of {kind} was tried again"
