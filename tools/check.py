@@ -2,7 +2,8 @@
 """Run the parts of tools/check: build, test, count, and say what failed and why.
 
 Every step is a command with a time limit and a log of its own below build/check/. A step that
-crashes, hangs, or leaves a process behind counts as a failed test.
+crashes, hangs, or leaves a process behind counts as a failed test. What computes and what waits run
+side by side, the former with a lower priority.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 import xml.etree.ElementTree as xml
@@ -34,18 +36,24 @@ STRAGGLER_S = 10  # what a process that is just ending gets
 TAIL_LINES = 40
 PYTHON = "/usr/bin/python3"
 FORMAT_JUDGE = 14  # the clang-format whose word counts: releases differ in small things
+FILES_AT_ONCE = 3  # of system tests, which wait most of the time
+NICE = 15  # of what computes: what waits for its processes goes first
+# In the order of each lane. The others wait most of the time.
+COMPUTE = ("lint", "unit", "coverage", "mutate", "distcheck", "install")
+BUILDING = threading.Lock()  # one autoreconf at a time, and nobody builds what another tests
+STOP = threading.Event()  # told to stop: no lane goes on
 
 # What a part may take at most, in seconds: several times what it does take on two idle cores, so
 # that only what hangs is ended.
 LIMITS = {
     "lint": 900,
     "unit": 900,
-    "coverage": 600,
-    "mutate": 1200,
+    "coverage": 900,
+    "mutate": 1800,
     "sanitize": 1500,
     "system": 1200,
     "spark": 1800,
-    "distcheck": 900,
+    "distcheck": 1500,
     "quickstart": 300,
     "install": 300,
     "bench": 600,
@@ -79,6 +87,12 @@ class Tally:
     passed: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    built: dict[str, bool] = field(default_factory=dict)  # what is built already, and how it went
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Stopped(Exception):
+    """Told to stop."""
 
 
 class Part:
@@ -90,6 +104,7 @@ class Part:
         self.began = time.monotonic()
         self.deadline = self.began + LIMITS[name]
         self.steps = 0
+        self.failures = 0
 
     # -- telling
 
@@ -97,10 +112,12 @@ class Part:
         print(f"[{self.name} {time.monotonic() - self.began:4.0f} s] {text}", flush=True)
 
     def passed(self, what: str, count: int = 1) -> None:
-        self.tally.passed += count
+        with self.tally.lock:
+            self.tally.passed += count
         self.say(f"ok: {what}" if count == 1 else f"ok: {what}: {count} tests")
 
     def failed(self, what: str, why: str) -> None:
+        self.failures += 1
         self.tally.failed.append(f"{self.name}: {what}: {why}")
         self.say(f"FAILED: {what}: {why}")
 
@@ -135,6 +152,8 @@ class Part:
         log = LOGS / f"{self.name}-{self.steps:02}-{slug}.log"
         tag = f"{uuid.uuid4()}"
         self.say(f"{what} ...")
+        if self.name in COMPUTE:
+            argv = ["nice", "-n", str(NICE), *argv]
         with subprocess.Popen(
             argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, start_new_session=True,
@@ -162,6 +181,8 @@ class Part:
         with open(log, "wb") as file:
             while True:
                 now = time.monotonic()
+                if STOP.is_set():
+                    raise Stopped
                 if now > self.deadline:
                     self.say(f"{what}: time is up, ending it")
                     interrupt(process)
@@ -240,7 +261,14 @@ def end_stragglers(tag: str) -> list[str]:
 
 
 def build(part: Part, folder: str = "", *configure: str, env: dict[str, str] | None = None) -> bool:
-    """Configure and build in build/FOLDER; a failure is a failed test."""
+    """Configure and build in build/FOLDER, once in a run; a failure is a failed test."""
+    with BUILDING:
+        if folder not in part.tally.built:
+            part.tally.built[folder] = build_now(part, folder, *configure, env=env)
+    return part.tally.built[folder]
+
+
+def build_now(part: Part, folder: str, *configure: str, env: dict[str, str] | None) -> bool:
     where = BUILD / folder
     words = " ".join(["build_reaper", str(where), *(f"'{word}'" for word in configure)])
     script = f". {REPO}/tools/lib.sh && {words}"
@@ -288,7 +316,7 @@ def count_make_check(part: Part, folder: pathlib.Path, done: Done, label: str) -
         elif result == "PASS":
             passed += 1
     part.passed(f"make check, {label}", passed)
-    if not done.ok and not part.tally.failed:
+    if not done.ok and not part.failures:
         part.tail(done)
         part.failed(f"make check, {label}", done.why())
 
@@ -302,13 +330,14 @@ def make_check(part: Part, folder: str, label: str) -> None:
 
 
 def run_pytest(part: Part, label: str, report: pathlib.Path, tests: list[str],
-               env: dict[str, str]) -> Done:
+               env: dict[str, str], at_once: int = 1) -> Done:
     """One run of pytest; its report is the only thing that is counted."""
     report.unlink(missing_ok=True)
+    spread = ["-n", str(at_once), "--dist", "loadfile"] if at_once > 1 else []
     return part.run(
         f"pytest {' '.join(tests[:2])}{' ...' if tests[2:] else ''}, {label}",
         [PYTHON, "-m", "pytest", "-v", "-ra", "--tb=short", "--color=no", "-p", "no:cacheprovider",
-         "-o", "junit_family=xunit2", f"--junit-xml={report}", *tests],
+         "-o", "junit_family=xunit2", f"--junit-xml={report}", *spread, *tests],
         env={"REAPER_BIN": str(BUILD / "reaper"), **env}, show=True)
 
 
@@ -328,14 +357,14 @@ def read_report(report: pathlib.Path) -> dict[str, tuple[str, str]]:
     return results
 
 
-def pytest(part: Part, label: str, folder: str, env: dict[str, str]) -> None:
-    """Run a folder of tests and count them by pytest's own report.
+def pytest(part: Part, label: str, folder: str, env: dict[str, str], at_once: int = 1) -> None:
+    """Run a folder of tests, so many files at once, and count them by pytest's own report.
 
     A few that fail are run once more, alone, and told apart: a busy machine can make a bounded wait
     too short. What says that nobody healthy is ended gets no second chance.
     """
     stem = f"{part.name}-{label}".replace(" ", "-")
-    done = run_pytest(part, label, LOGS / f"{stem}.xml", [folder], env)
+    done = run_pytest(part, label, LOGS / f"{stem}.xml", [folder], env, at_once)
     results = read_report(LOGS / f"{stem}.xml")
     again = [node for node, (how, _) in results.items()
              if how == "failed" and not any(word in node for word in ONLY_ONCE)]
@@ -472,7 +501,7 @@ def sanitize(part: Part) -> None:
     if not build(part, "asan", "CC=gcc", "--enable-sanitizers", "--enable-werror"):
         return
     make_check(part, "asan", "sanitizers")
-    pytest(part, "sanitizers", "tests/system", {
+    pytest(part, "sanitizers", "tests/system", at_once=FILES_AT_ONCE, env={
         "REAPER_BIN": str(BUILD / "asan" / "reaper"),
         # A report must not look like one of the program's own exit statuses.
         "ASAN_OPTIONS": "exitcode=99:detect_leaks=1",
@@ -481,7 +510,7 @@ def sanitize(part: Part) -> None:
 
 def system(part: Part) -> None:
     if build(part, "", "CC=gcc", "--enable-werror"):
-        pytest(part, "small JVM host", "tests/system", {})
+        pytest(part, "small JVM host", "tests/system", {}, FILES_AT_ONCE)
 
 
 def spark(part: Part) -> None:
@@ -572,26 +601,53 @@ PARTS: dict[str, Callable[[Part], None]] = {
 }
 
 
+def run_part(name: str, tally: Tally, began: float) -> None:
+    part = Part(name, tally)
+    try:
+        PARTS[name](part)
+    except Stopped:
+        part.failed(name, "interrupted")
+    except Exception as error:  # whatever went wrong, the sum must be told
+        part.failed(name, f"{type(error).__name__}: {error}")
+    part.say(f"done ({time.monotonic() - began:.0f} s in all)")
+
+
+def run_lanes(names: list[str], tally: Tally) -> None:
+    """What computes and what waits, each in its order, side by side."""
+    began = time.monotonic()
+
+    def run(lane: list[str]) -> None:
+        for name in lane:
+            if not STOP.is_set():
+                run_part(name, tally, began)
+
+    lanes = [[name for name in names if (name in COMPUTE) == computes] for computes in (True, False)]
+    threads = [threading.Thread(target=run, args=(lane,)) for lane in lanes if lane]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        STOP.set()
+        tally.failed.append("interrupted: not all parts were run")
+        for thread in threads:
+            thread.join()
+
+
 def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     tally = Tally()
-    began = time.monotonic()
     LOGS.mkdir(parents=True, exist_ok=True)
+    names = []
     for word in sys.argv[1:]:
         name, _, reason = word.partition("=")
         if reason:
             tally.skipped.append(f"{name}: {reason}")
-            continue
-        part = Part(name, tally)
-        try:
-            PARTS[name](part)
-        except KeyboardInterrupt:
-            part.failed(name, "interrupted")
-            break
-        except Exception as error:  # whatever went wrong, the sum must be told
-            part.failed(name, f"{type(error).__name__}: {error}")
-        part.say(f"done ({time.monotonic() - began:.0f} s in all)")
+        else:
+            names.append(name)
+    run_lanes(names, tally)
     print(flush=True)
     for line in tally.skipped:
         print(f"skipped: {line}")
