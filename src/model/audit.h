@@ -50,7 +50,7 @@ struct host {
 	bool named;      /* by --host */
 	bool unreadable; /* another user's, and nothing below it can be judged from here */
 	uint64_t up_ms;
-	struct writers writers; /* read only where a worker of it has signed off */
+	struct writers writers;       /* read only where a worker of it has signed off */
 	char log[AUDIT_LOG_NAME_MAX]; /* its newest marker log's file name, or "" */
 	uint64_t log_age_ms;          /* since its last record; UNKNOWN_U64 */
 };

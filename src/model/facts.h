@@ -71,7 +71,7 @@ struct facts {
 	uint64_t recv_queue;
 	uint64_t send_queue;
 	uint64_t host_recv_queue;
-	enum tri host_writes; /* a thread of its host may write to it; asked of what has signed off */
+	enum tri host_writes; /* may a thread of its host? asked of what has signed off */
 	uint64_t hangup_ms;
 
 	enum tri host_gone; /* the JVM that started its daemon has exited */

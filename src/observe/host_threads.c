@@ -109,8 +109,8 @@ int host_threads_writers(int dirfd, struct writers *ret)
 	(void)closedir(dir);
 	if (err < 0)
 		return err;
-	*ret = (struct writers){ .known = true,
-				 .began_ms = TAKE_PTR(l.began_ms),
-				 .count = l.count };
+	ret->known = true;
+	ret->count = l.count;
+	ret->began_ms = TAKE_PTR(l.began_ms);
 	return 0;
 }
