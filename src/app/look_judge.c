@@ -200,7 +200,7 @@ static int judge_worker(struct look *l, const struct tree_input *in, const struc
 	e = history_touch(&l->history, s->id, a->boot_ms);
 	if (!e)
 		return -ENOMEM;
-	correlate_remember(s, holds, a->boot_ms, e);
+	correlate_remember(policy, s, holds, a->boot_ms, e);
 	if (e->unkillable && s->verdict.action == ACTION_REAP) {
 		s->verdict.action = ACTION_SUSPECT;
 		s->verdict.reason = REASON_UNKILLABLE;

@@ -35,6 +35,7 @@
  *     - correlate/wait		what a thread waits in
  *     - correlate/ledger	what the marker logs say
  *     - correlate/history	what earlier looks saw
+ *     - correlate/activity	what it does: progress, and since when it is in one wait
  *     - correlate/correlate	all of it put together: struct facts
  *     - decide/fence		the proofs
  *     - decide/guard		what objects to them

@@ -32,13 +32,13 @@ void correlate_facts(const struct correlate_input *in, struct subject *s);
 
 /**
  * Keeps for the next look what this one showed: counters, identity, the wait and since when, and since
- * when each fence has held.
+ * when each fence has held. A byte, or as much CPU as idle_cpu, begins the wait anew.
  *
  * @param holds	FENCE_COUNT flags: which fences hold now.
  * @param e	the worker's entry, updated.
  */
-void correlate_remember(const struct subject *s, const bool *holds, uint64_t now_ms,
-			struct history_entry *e);
+void correlate_remember(const struct policy *policy, const struct subject *s, const bool *holds,
+			uint64_t now_ms, struct history_entry *e);
 
 /**
  * Tells whether the JVM that started a daemon has exited: the way up ends without a host.

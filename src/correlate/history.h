@@ -23,7 +23,7 @@ struct history_entry {
 	struct ident id;
 	uint64_t fence_ms[FENCE_COUNT]; /* first seen; UNKNOWN_U64: not holding at the last look */
 	bool wait_known;
-	int64_t nr; /* the wait that every look since wait_ms has shown */
+	int64_t nr; /* the wait that every look since wait_ms has shown, and no work between */
 	uint64_t sp;
 	uint64_t pc;
 	char wchan[EVIDENCE_WCHAN_MAX]; /* instead, where the call cannot be read */

@@ -190,21 +190,30 @@ static uint64_t closed_at(const struct ledger_case *c, uint64_t end)
 	return closed;
 }
 
+/* The earliest begin of an open task; looked for once, however many workers ask. */
+static uint64_t earliest_open(const struct ledger_case *c, struct ledger_scope *s)
+{
+	if (s->opened == c->ledger->changes + 1 && s->open_epoch == s->epoch)
+		return s->open_ms;
+	s->opened = c->ledger->changes + 1;
+	s->open_epoch = s->epoch;
+	s->open_ms = UNKNOWN_U64;
+	for (uint32_t at = s->store.first[LIST_OPEN]; at;) {
+		const struct ledger_entry *e = ledger_store_entry(&s->store, at - 1);
+
+		s->open_ms = MIN(s->open_ms, e->begin_epoch == s->epoch ? e->begin_ms : 0);
+		at = e->next;
+	}
+	return s->open_ms;
+}
+
 /* The earliest begin of an open task that only the Python side told of. */
 static uint64_t first_open(const struct ledger_case *c)
 {
 	uint64_t first = UNKNOWN_U64;
 
-	for (size_t i = c->hosts; i < c->count; i++) {
-		const struct ledger_scope *s = c->scope[i];
-
-		for (uint32_t at = s->store.first[LIST_OPEN]; at;) {
-			const struct ledger_entry *e = ledger_store_entry(&s->store, at - 1);
-
-			first = MIN(first, e->begin_epoch == s->epoch ? e->begin_ms : 0);
-			at = e->next;
-		}
-	}
+	for (size_t i = c->hosts; i < c->count; i++)
+		first = MIN(first, earliest_open(c, c->scope[i]));
 	return first;
 }
 

@@ -65,7 +65,9 @@ static struct subject *add_subject(struct audit *a, const struct proc *p, enum r
 	return s;
 }
 
-static void under_daemon(const struct audit *a, struct subject *s, int daemon)
+/* A daemon may live on when its host has exited, or what stood between them: then what was seen counts. */
+static void under_daemon(const struct audit *a, struct subject *s, int daemon,
+			 const struct tree_memory *m)
 {
 	const struct daemon *d = &a->daemons[daemon];
 
@@ -73,8 +75,12 @@ static void under_daemon(const struct audit *a, struct subject *s, int daemon)
 	s->daemon_id = d->id;
 	s->class_index = d->class_index;
 	s->host = d->host;
-	if (d->host >= 0)
+	if (d->host >= 0) {
 		s->host_id = a->hosts[d->host].id;
+	} else if (m && ident_equal(m->daemon, d->id)) {
+		s->host_id = m->host;
+		s->host = tree_find_host(a, m->host);
+	}
 }
 
 static void without_daemon(const struct audit *a, struct subject *s, const struct tree_memory *m,
@@ -112,7 +118,7 @@ static int add_if_worker(struct audit *a, const struct tree_input *in, const str
 	if (!s)
 		return -ENOMEM;
 	if (daemon >= 0)
-		under_daemon(a, s, daemon);
+		under_daemon(a, s, daemon, m);
 	else
 		without_daemon(a, s, m, class_index);
 	return 0;
@@ -196,7 +202,7 @@ static int add_if_below(struct audit *a, const struct proc *p, size_t workers, s
 		s->host_id = w->host_id;
 		s->orphan = w->orphan;
 	} else {
-		under_daemon(a, s, from);
+		under_daemon(a, s, from, NULL);
 	}
 	return 0;
 }

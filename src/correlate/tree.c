@@ -246,7 +246,7 @@ static bool is_kept(const struct cut *c, struct ident host)
 
 static bool keeps_daemon(const struct audit *a, const struct cut *c, const struct daemon *d)
 {
-	return d->host < 0 ? c->keep_hostless : is_kept(c, a->hosts[d->host].id);
+	return d->host < 0 ? c->keep_hostless || d->kept : is_kept(c, a->hosts[d->host].id);
 }
 
 static bool keeps_subject(const struct audit *a, const struct cut *c, const struct subject *s)
@@ -254,6 +254,16 @@ static bool keeps_subject(const struct audit *a, const struct cut *c, const stru
 	if (s->host >= 0)
 		return is_kept(c, a->hosts[s->host].id);
 	return c->keep_hostless || is_kept(c, s->host_id);
+}
+
+/* Whose process stays has to stay: it is what that process is compared with. */
+static void mark_daemons(struct audit *a, const struct cut *c)
+{
+	for (size_t i = 0; i < a->daemon_count; i++)
+		a->daemons[i].kept = false;
+	for (size_t i = 0; i < a->subject_count; i++)
+		if (a->subjects[i].daemon >= 0 && keeps_subject(a, c, &a->subjects[i]))
+			a->daemons[a->subjects[i].daemon].kept = true;
 }
 
 /* Where the host of one that stays stands once those that go are gone. */
@@ -324,10 +334,14 @@ void tree_keep_hosts(struct audit *a, const struct ident *hosts, size_t count, b
 	const struct cut c = { hosts, count, keep_hostless };
 	size_t kept = 0;
 
+	mark_daemons(a, &c);
 	cut_subjects(a, &c);
 	cut_daemons(a, &c);
-	for (size_t i = 0; i < a->host_count; i++)
+	for (size_t i = 0; i < a->host_count; i++) {
 		if (is_kept(&c, a->hosts[i].id))
 			a->hosts[kept++] = a->hosts[i];
+		else
+			free(a->hosts[i].writers.began_ms);
+	}
 	a->host_count = kept;
 }

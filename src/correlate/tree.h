@@ -87,7 +87,8 @@ bool tree_is_ancestor(const struct snapshot *s, pid_t ancestor, pid_t pid);
 
 /**
  * Cuts an audit to some hosts' trees (--host, explain): other hosts, daemons and subjects are removed,
- * and what they hold is freed. A subject whose host has gone stays if it was one of these.
+ * and what they hold is freed. A subject whose host has gone stays if it was one of these, and so does
+ * its daemon.
  *
  * @param keep_hostless	whether daemons and subjects of no known host stay.
  */

@@ -133,10 +133,12 @@ static bool open_task(enum fence fence, const struct policy *policy _unused_, co
 	return by_markers && f->tasks_open && !by_operator(fence, f);
 }
 
-/* The host's own word, that every task of the worker has ended. */
+/* The host's own word, that every task of the worker has ended. A later byte, or a lease, is of a task that
+ * no log bound to it. */
 static bool host_is_done(const struct facts *f)
 {
-	return f->tasks_bound && !f->tasks_open && f->host_log && f->logs_whole;
+	return f->tasks_bound && !f->tasks_open && f->host_log && f->logs_whole &&
+	       f->late_byte == TRI_NO && !f->leased;
 }
 
 /* While somebody holds the host's end, bytes in the task socket are wanted; after that they are a

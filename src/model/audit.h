@@ -60,6 +60,7 @@ struct daemon {
 	uid_t uid;
 	int class_index;                /* into audit.classes */
 	int host;                       /* index into audit.hosts; -1: no ancestor is a host */
+	bool kept;                      /* one of its processes stays in an audit that is cut */
 	uint32_t workers;               /* direct ones that live */
 	uint64_t rss_bytes;             /* of its workers */
 	struct evidence ev;             /* its executable, namespaces, sockets */

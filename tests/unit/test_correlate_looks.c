@@ -13,7 +13,7 @@ Test(correlate_looks, the_first_is_remembered)
 	for (size_t i = 0; i < FENCE_COUNT; i++)
 		e.fence_ms[i] = UNKNOWN_U64;
 	scene_make(&s);
-	correlate_remember(s.worker, holds, SCENE_NOW - 5, &e);
+	correlate_remember(&s.policy, s.worker, holds, SCENE_NOW - 5, &e);
 	cr_expect(e.before_known);
 	cr_expect_eq(e.before_ms, SCENE_NOW);
 	cr_expect_eq(e.main_cpu_ns, s.worker->ev.main_cpu_ns);
@@ -60,7 +60,7 @@ Test(correlate_looks, a_closed_end_is_remembered_until_somebody_holds_it)
 	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
 		s.worker->socket.host_held = looks[i].held;
 		s.worker->ev.taken_ms = SCENE_NOW + i;
-		correlate_remember(s.worker, holds, SCENE_NOW, &s.before);
+		correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
 		cr_expect_eq(s.before.closed_ino, looks[i].want, "look %zu", i);
 		cr_expect_eq(s.before.held_ms, i < 3 ? SCENE_NOW : SCENE_NOW + 3, "look %zu", i);
 	}
@@ -75,7 +75,7 @@ Test(correlate_looks, a_process_that_was_gone_leaves_the_time_of_the_look)
 	scene_make(&s);
 	s.worker->ev.taken_ms = 0;
 	s.before.fence_ms[FENCE_HOST_GONE] = UNKNOWN_U64;
-	correlate_remember(s.worker, holds, 77, &s.before);
+	correlate_remember(&s.policy, s.worker, holds, 77, &s.before);
 	cr_expect_eq(s.before.fence_ms[FENCE_HOST_GONE], 77);
 	scene_done(&s);
 }
@@ -166,7 +166,7 @@ Test(correlate_looks, waits)
 		scene_make(&s);
 		change_list(&s.worker->ev, waits[i].worker, ARRAY_SIZE(waits[i].worker));
 		change_list(&s.before, waits[i].before, ARRAY_SIZE(waits[i].before));
-		correlate_remember(s.worker, holds, SCENE_NOW, &s.before);
+		correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
 		cr_expect_eq(s.before.wait_ms, waits[i].wait_ms, "%s: %lu", why, s.before.wait_ms);
 		cr_expect_eq(s.before.still_ms, waits[i].still_ms, "%s: %lu", why,
 			     s.before.still_ms);
@@ -184,7 +184,7 @@ Test(correlate_looks, a_place_is_forgotten_when_the_call_is_known)
 
 	scene_make(&s);
 	memcpy(s.before.wchan, "pipe_read", sizeof("pipe_read"));
-	correlate_remember(s.worker, holds, SCENE_NOW, &s.before);
+	correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
 	cr_expect_str_empty(s.before.wchan);
 	cr_expect_eq(s.before.looks, 1);
 	scene_done(&s);
@@ -198,7 +198,7 @@ Test(correlate_looks, fences_hold_on_or_begin_anew)
 	scene_make(&s);
 	s.before.fence_ms[FENCE_PEER_CLOSED] = 100;
 	s.before.fence_ms[FENCE_HOST_GONE] = 100;
-	correlate_remember(s.worker, holds, SCENE_NOW, &s.before);
+	correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
 	cr_expect_eq(s.before.fence_ms[FENCE_PEER_CLOSED], 100, "it has held since");
 	cr_expect_eq(s.before.fence_ms[FENCE_HOST_GONE], UNKNOWN_U64, "it holds no more");
 	cr_expect_eq(s.before.fence_ms[FENCE_RETIRED], SCENE_NOW, "it holds from now on");
@@ -215,7 +215,7 @@ Test(correlate_looks, an_orphan_keeps_the_parents_it_had)
 	s.before.host = s.worker->host_id;
 	s.worker->daemon_id.pid = 0;
 	s.worker->host_id.pid = 0;
-	correlate_remember(s.worker, holds, SCENE_NOW, &s.before);
+	correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
 	cr_expect_eq(s.before.daemon.pid, SCENE_DAEMON);
 	cr_expect_eq(s.before.host.pid, SCENE_HOST);
 	scene_done(&s);
@@ -246,9 +246,54 @@ Test(correlate_looks, three_looks_make_one_wait)
 			     : look < 3 ? TRI_YES
 					: TRI_NO,
 			     "look %u", look);
-		correlate_remember(s.worker, holds, ev->taken_ms, &s.before);
+		correlate_remember(&s.policy, s.worker, holds, ev->taken_ms, &s.before);
 	}
 	scene_done(&s);
+}
+
+/* One that wakes all the while in the same wait, and did something else before the fourth look. */
+static void looks_with_a_fourth(uint64_t cpu_ns, uint64_t silent_ms)
+{
+	const bool holds[FENCE_COUNT] = { false };
+	struct history_entry e = { 0 };
+	struct scene s;
+
+	scene_make(&s);
+	s.before = e;
+	for (unsigned look = 1; look <= 6; look++) {
+		struct evidence *ev = &s.worker->ev;
+		bool loop = look == 3 || look == 6;
+		const struct facts *f;
+
+		ev->taken_ms = SCENE_NOW + look * SCENE_APART;
+		ev->main_switches += 10;
+		ev->cpu_ns += look == 4 ? cpu_ns : 0;
+		ev->blocked_ms = 100;
+		s.worker->socket.silent_ms = BUILD_HOUR;
+		if (look >= 4)
+			s.worker->socket.silent_ms = silent_ms + (look - 4) * SCENE_APART;
+		f = scene_facts(&s, look == 1);
+		cr_expect_eq(f->progress,
+			     look == 1 ? TRI_UNKNOWN
+			     : loop    ? TRI_NO
+				       : TRI_YES,
+			     "look %u", look);
+		if (look != 4)
+			cr_expect_eq(f->blocked_ms, loop ? 2 * SCENE_APART : 100, "look %u: %lu",
+				     look, f->blocked_ms);
+		correlate_remember(&s.policy, s.worker, holds, ev->taken_ms, &s.before);
+	}
+	scene_done(&s);
+}
+
+Test(correlate_looks, work_begins_the_wait_anew)
+{
+	looks_with_a_fourth(UINT64_C(5000000000), BUILD_HOUR);
+}
+
+Test(correlate_looks, a_byte_begins_the_wait_anew)
+{
+	looks_with_a_fourth(0, 5 * BUILD_SECOND);
 }
 
 #define S(member, new_value) CHANGE(subject, member, new_value)

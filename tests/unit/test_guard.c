@@ -118,8 +118,10 @@ Test(guard, unknown_objects)
 	}
 }
 
-#define OPEN     F(tasks_bound, 2), F(tasks_open, 1)
-#define OVER     F(host_log, true), F(logs_whole, true), F(tasks_bound, 2), F(tasks_open, 0)
+#define OPEN F(tasks_bound, 2), F(tasks_open, 1)
+#define OVER                                                                         \
+	F(host_log, true), F(logs_whole, true), F(tasks_bound, 2), F(tasks_open, 0), \
+		F(late_byte, TRI_NO)
 #define OPERATOR F(retired_by_operator, true)
 #define FREE     F(host_held, TRI_NO)
 
@@ -276,6 +278,21 @@ static const struct {
 	  FENCE_SIGNED_OFF,
 	  REASON_UNREAD_BYTES,
 	  { OVER, F(logs_whole, false), F(host_recv_queue, 129192) },
+	  {} },
+	{ "a later byte is of a task that was not bound",
+	  FENCE_SIGNED_OFF,
+	  REASON_UNREAD_BYTES,
+	  { OVER, F(late_byte, TRI_YES), F(host_recv_queue, 129192) },
+	  {} },
+	{ "when its last byte moved is not known",
+	  FENCE_SIGNED_OFF,
+	  REASON_UNREAD_BYTES,
+	  { OVER, F(late_byte, TRI_UNKNOWN), F(host_writes, TRI_YES) },
+	  {} },
+	{ "a task that was not bound has it",
+	  FENCE_SIGNED_OFF,
+	  REASON_UNREAD_BYTES,
+	  { OVER, F(leased, true), F(host_writes, TRI_YES) },
 	  {} },
 	{ "what the host has not read matters to no other proof",
 	  FENCE_RETIRED,

@@ -317,6 +317,49 @@ Test(members, what_was_seen_of_an_orphan)
 	audit_done(&a);
 }
 
+Test(members, the_host_of_a_daemon_that_outlives_it)
+{
+	const struct row r = { .memory = { SEEN(4801) },
+			       .people = { INIT,
+					   { 4790, 1, 4790, EXECED, "python3", DAEMON_ARGV },
+					   WORKER(4801),
+					   { 4802, 4801, 4790, FORKED, "python3", NULL } } };
+	const struct ident host = census_ident(4711);
+	struct tree_input in = input(&r);
+	struct audit a = people(&r);
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(a.subject_count, 2);
+	for (size_t i = 0; i < a.subject_count; i++) {
+		cr_expect_not(a.subjects[i].orphan);
+		cr_expect(ident_equal(a.subjects[i].host_id, host));
+		cr_expect_eq(a.subjects[i].host, -1);
+	}
+	tree_keep_hosts(&a, &host, 1, false);
+	cr_expect_eq(a.subject_count, 2, "they are that host's");
+	cr_assert_eq(a.daemon_count, 1);
+	cr_expect_eq(a.subjects[0].daemon, 0, "and so their daemon stays too");
+	audit_done(&a);
+}
+
+/* Its JVM lives, only the shell that stood between them has ended. */
+Test(members, a_daemon_that_lost_what_stood_above_it)
+{
+	const struct row r = { .memory = { SEEN(4801) },
+			       .people = { INIT,
+					   JVM,
+					   { 4790, 1, 4790, EXECED, "python3", DAEMON_ARGV },
+					   WORKER(4801) } };
+	struct tree_input in = input(&r);
+	struct audit a = people(&r);
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(a.subject_count, 1);
+	cr_assert_geq(a.subjects[0].host, 0);
+	cr_expect_eq(a.hosts[a.subjects[0].host].id.pid, 4711);
+	audit_done(&a);
+}
+
 /* A worker, a helper and a lost one, so that every list grows. */
 Test(members, without_memory_nothing_leaks)
 {

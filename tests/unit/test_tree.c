@@ -375,6 +375,8 @@ Test(tree, keep_hosts)
 			a.subjects[k].ev.cgroup = strdup("/freed");
 		for (size_t k = 0; k < a.daemon_count; k++)
 			a.daemons[k].ev.cgroup = strdup("/freed");
+		for (size_t k = 0; k < a.host_count; k++)
+			a.hosts[k].writers.began_ms = calloc(1, sizeof(uint64_t));
 		tree_keep_hosts(&a, cuts[i].hosts, count_hosts(cuts[i].hosts),
 				cuts[i].keep_hostless);
 		census_text(&a, text);
@@ -398,8 +400,8 @@ Test(tree, keep_hosts_that_have_exited)
 			a.subjects[i].host_id = gone;
 	tree_keep_hosts(&a, &gone, 1, false);
 	census_text(&a, text);
-	cr_expect_str_eq(text, "W4950/0 W4960/0o h4961/4960o",
-			 "its daemon is not known to be its: %s", text);
+	cr_expect_str_eq(text, "D4795/0/pyspark:1 W4950/4795 W4960/0o h4961/4960o",
+			 "a worker is compared with its daemon: %s", text);
 	audit_done(&a);
 }
 
