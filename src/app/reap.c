@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "app/history_file.h"
 #include "app/reap_check.h"
 #include "app/reap_helpers.h"
 #include "base/clock.h"
@@ -210,8 +211,51 @@ static void hold_all(struct reap *r, const char *why)
 			close_and_tell(r, &r->victims[i], OUTCOME_HELD, why);
 }
 
+/* What max_kills_per_hour would not know of is not ended, and it must know even if we are killed. */
+static int count_kills(struct reap *r)
+{
+	const struct look *l = r->look;
+
+	for (size_t i = 0; i < r->count; i++) {
+		struct victim *v = &r->victims[i];
+
+		if (v->role != ROLE_WORKER || v->stage != ACT_PINNED ||
+		    history_kill(&r->look->history, clock_boot_ms()) == 0)
+			continue;
+		close_and_tell(r, v, OUTCOME_HELD, "it cannot be counted: no memory");
+		r->error = -ENOMEM;
+	}
+	return history_file_save(l->config->state_dir, l->self.boot_id, &l->history);
+}
+
+/* Whatever stops it before the first signal stops all of it. */
+static int get_ready(struct reap *r, const struct audit *first)
+{
+	int err;
+
+	r->need = REAP_LOOK;
+	err = look_again(r);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < r->count; i++)
+		if (r->victims[i].role == ROLE_WORKER)
+			spare_changed(r, first, &r->victims[i]);
+	reap_spare_helpers(r, 0);
+	r->need = REAP_INTENTS;
+	err = write_intents(r);
+	if (err < 0)
+		return err;
+	r->need = REAP_COUNT;
+	return count_kills(r);
+}
+
 int reap_begin(struct reap *r, const struct audit *first, const struct plan *plan)
 {
+	static const char *const why[] = {
+		[REAP_LOOK] = "the second look failed",
+		[REAP_INTENTS] = "the audit log cannot be written",
+		[REAP_COUNT] = "the count of kills cannot be written to state_dir",
+	};
 	int err;
 
 	tell_held(r, first, plan);
@@ -224,24 +268,12 @@ int reap_begin(struct reap *r, const struct audit *first, const struct plan *pla
 		r->settled = true;
 		return 0;
 	}
-	err = look_again(r);
-	if (err == 0) {
-		for (size_t i = 0; i < r->count; i++)
-			if (r->victims[i].role == ROLE_WORKER)
-				spare_changed(r, first, &r->victims[i]);
-		reap_spare_helpers(r, 0);
-		err = write_intents(r);
-	}
+	err = get_ready(r, first);
 	if (err < 0) {
-		hold_all(r, r->second_taken ? "the audit log cannot be written"
-					    : "the second look failed");
+		hold_all(r, why[r->need]);
 		r->settled = true;
 		return err;
 	}
-	for (size_t i = 0; i < r->count; i++)
-		if (r->victims[i].role == ROLE_WORKER && r->victims[i].stage == ACT_PINNED &&
-		    history_kill(&r->look->history, clock_boot_ms()) < 0)
-			r->error = -ENOMEM;
 	(void)reap_step(r, clock_boot_ms());
 	return 0;
 }

@@ -19,6 +19,13 @@ enum {
 /* Told of every process whose story has ended (or that proved unkillable). */
 typedef void (*reap_sink)(void *arg, const struct action_record *record);
 
+/* What has to go well before the first signal. */
+enum reap_need {
+	REAP_LOOK,    /* the second look */
+	REAP_INTENTS, /* in the audit log */
+	REAP_COUNT,   /* of kills, in state_dir */
+};
+
 struct reap {
 	struct look *look;           /* borrowed */
 	const struct config *config; /* borrowed */
@@ -30,18 +37,20 @@ struct reap {
 	size_t room;
 	struct audit second; /* owned: the look that justified the signals */
 	bool second_taken;
-	unsigned rounds; /* lists of the tree that were taken after the signals */
-	bool settled;    /* the last one showed nothing new */
-	int error;       /* the first error that held something back; 0 */
+	enum reap_need need; /* the one that failed, where reap_begin() did */
+	unsigned rounds;     /* lists of the tree that were taken after the signals */
+	bool settled;        /* the last one showed nothing new */
+	int error;           /* the first error that held something back; 0 */
 };
 
 /**
- * Pins what a plan lists, looks again, writes the intents and sends the first signals. Workers that the
+ * Pins what a plan lists, looks again, writes the intents and the count of kills, and sends the first
+ * signals. Workers that the
  * plan holds back are reported as held.
  *
  * @param r	its first five members are set.
  * @param first	the look that the plan was made of.
- * @return 0; negative errno: nothing was signalled (the audit log could not be written, the second look failed).
+ * @return 0; negative errno: nothing was signalled, and r->need says what failed.
  */
 int reap_begin(struct reap *r, const struct audit *first, const struct plan *plan) _must_check_;
 

@@ -117,11 +117,6 @@ int round_begin(struct round *r, uint64_t sample_ms)
 	r->audit.dry_run = r->options->dry_run;
 	if (r->options->dry_run)
 		return 0;
-	err = plan_make(&r->audit, &r->config->limits,
-			history_kills(&r->look->history, clock_boot_ms()), &plan);
-	if (err < 0)
-		return err;
-	r->held = plan.held;
 	r->reap = (struct reap){
 		.look = r->look,
 		.config = r->config,
@@ -129,10 +124,17 @@ int round_begin(struct round *r, uint64_t sample_ms)
 		.sink = take_record,
 		.arg = r,
 	};
+	err = plan_make(&r->audit, &r->config->limits,
+			history_kills(&r->look->history, clock_boot_ms()), &plan);
+	if (err < 0)
+		return err;
+	r->held = plan.held;
 	if (!plan.count && !plan.held)
 		return 0;
-	if (r->log_error)
+	if (r->log_error) {
+		r->reap.need = REAP_INTENTS;
 		return r->log_error;
+	}
 	if (r->held)
 		open_breaker(r);
 	err = reap_begin(&r->reap, &r->audit, &plan);
@@ -153,6 +155,17 @@ bool round_step(struct round *r)
 	}
 	write_outcomes(r);
 	return r->reaping;
+}
+
+void round_say_failed(const struct round *r, int err)
+{
+	if (r->reap.need == REAP_LOOK)
+		log_error("nothing was ended: the second look failed: %s", strerror(-err));
+	else if (r->reap.need == REAP_INTENTS)
+		log_error("nothing was ended: audit log %s: %s", r->log.path, strerror(-err));
+	else
+		log_error("nothing was ended: history in %s: %s", r->config->state_dir,
+			  strerror(-err));
 }
 
 void round_stop(struct round *r, const char *why)

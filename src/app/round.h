@@ -54,6 +54,9 @@ int round_begin(struct round *r, uint64_t sample_ms) _must_check_;
  */
 bool round_step(struct round *r);
 
+/** Says on stderr why round_begin() ended nobody. */
+void round_say_failed(const struct round *r, int err);
+
 /** Breaks off: what is alive is reported as held. */
 void round_stop(struct round *r, const char *why);
 

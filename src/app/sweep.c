@@ -113,9 +113,7 @@ static int act(const struct options *o, struct round *r, int signals)
 	if (err < 0 && !r->audit_taken)
 		return command_look_failed(r->look, err);
 	if (err < 0)
-		log_error("nothing was ended: %s: %s",
-			  r->reap.second_taken ? r->log.path : "the second look failed",
-			  strerror(-err));
+		round_say_failed(r, err);
 	while (round_step(r))
 		if (!wait_for_something(r, signals)) {
 			round_stop(r, "reaper was told to stop before it was gone");

@@ -197,7 +197,10 @@ static void sweep_once(struct watch *w)
 	err = round_begin(&w->round, 0);
 	if (err < 0) {
 		w->round.metrics.errors++;
-		log_error("this sweep ended nobody: %s", strerror(-err));
+		if (w->round.audit_taken)
+			round_say_failed(&w->round, err);
+		else
+			log_error("cannot look at processes: %s", strerror(-err));
 	}
 	if (!w->round.audit_taken)
 		return;

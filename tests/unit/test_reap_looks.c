@@ -2,6 +2,7 @@
 /*
  * What is about to be ended, looked at again: pins, the second look, and lists of the tree.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -36,6 +37,7 @@ static void whole_make(struct whole *w, const pid_t *pids, size_t count)
 	w->dir = tmpdir_make();
 	(void)snprintf(w->log_path, sizeof(w->log_path), "%s/audit.jsonl", w->dir.path);
 	cr_assert_eq(config_load_text("none", NULL, 0, NULL, 0, &w->config, &problem), 0);
+	(void)snprintf(w->config->state_dir, sizeof(w->config->state_dir), "%s", w->dir.path);
 	cr_assert_eq(look_open(w->config, pids, 1, &w->scene.look), 0);
 	cr_assert_eq(audit_log_open(w->log_path, &w->log), 0);
 	w->scene.reap.config = w->config;
@@ -89,6 +91,22 @@ Test(reap_looks, what_is_no_worker_any_more_did_not_vanish)
 	cr_expect_eq(pin_wait(w.scene.reap.victims[0].pidfd, 0), 0);
 	whole_done(&w);
 	live_end(pids[0]);
+}
+
+/* After a crash max_kills_per_hour must know of them. */
+Test(reap_looks, what_cannot_be_counted_on_disk_is_not_ended)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct whole w = { 0 };
+	const struct plan plan = { .items = w.items, .count = 1 };
+
+	whole_make(&w, &pid, 1);
+	(void)snprintf(w.config->state_dir, sizeof(w.config->state_dir), "%s/not-there",
+		       w.dir.path);
+	cr_expect_eq(reap_begin(&w.scene.reap, &w.first, &plan), -ENOENT);
+	cr_expect_eq((int)w.scene.reap.need, (int)REAP_COUNT);
+	whole_done(&w);
+	live_end(pid);
 }
 
 static rlim_t descriptors(void)
