@@ -9,12 +9,15 @@
 #include "base/clock.h"
 #include "model/grow.h"
 
-/* An argv that was read once per exec: the name changes with most execs, and what is young is read again. */
+/* An argv that was read once per exec: the stack (where it may be known) changes with each, the name with
+ * most, and what is young is read again. */
 struct argv_cache {
 	struct ident id;
+	uint64_t stack_start;
 	char comm[PROC_COMM_MAX];
 	char *argv; /* owned */
 	size_t len;
+	bool cut;
 	bool used; /* by this look */
 };
 
@@ -84,6 +87,7 @@ static int from_cache(struct argv_cache *c, struct proc *p)
 		return -ENOMEM;
 	c->used = true;
 	p->argv_len = c->len;
+	p->argv_cut = c->cut;
 	p->argv = argv;
 	return 0;
 }
@@ -102,11 +106,18 @@ static int to_cache(struct look *l, const struct proc *p)
 		return -ENOMEM;
 	c = &c[l->argv_count++];
 	memcpy(c->comm, p->comm, sizeof(c->comm));
+	c->stack_start = p->stack_start;
 	c->id = p->id;
 	c->len = p->argv_len;
+	c->cut = p->argv_cut;
 	c->used = true;
 	c->argv = argv;
 	return 0;
+}
+
+static bool is_same_exec(const struct argv_cache *c, const struct proc *p)
+{
+	return c->stack_start == p->stack_start && strcmp(c->comm, p->comm) == 0;
 }
 
 int look_argv_read(struct look *l, struct proc *p, uint64_t boot_ms)
@@ -114,7 +125,7 @@ int look_argv_read(struct look *l, struct proc *p, uint64_t boot_ms)
 	struct argv_cache *c = cached(l, p);
 	int err;
 
-	if (c && is_settled(p, boot_ms) && strcmp(c->comm, p->comm) == 0)
+	if (c && is_settled(p, boot_ms) && is_same_exec(c, p))
 		return from_cache(c, p);
 	err = processes_read_argv(p);
 	if (err < 0)

@@ -5,6 +5,19 @@
 #include "base/pin.h"
 #include "observe/evidence.h"
 
+/* A JVM's class path alone can be longer than what a look reads of an argv. */
+static bool rest_names(const struct config *c, const struct proc *p, const char *cgroup)
+{
+	struct proc whole = *p;
+	bool named = true;
+
+	whole.argv = NULL;
+	if (processes_read_whole_argv(&whole) == 0)
+		named = protect_match(&c->protect, &whole, cgroup);
+	free(whole.argv);
+	return named;
+}
+
 bool look_protect_names(const struct config *c, struct proc *p, const char *cgroup)
 {
 	if (!c->protect.count)
@@ -14,7 +27,9 @@ bool look_protect_names(const struct config *c, struct proc *p, const char *cgro
 		return true;
 	if (c->protect.wants_args && !p->argv && processes_read_argv(p) < 0)
 		return true;
-	return protect_match(&c->protect, p, cgroup) != NULL;
+	if (protect_match(&c->protect, p, cgroup))
+		return true;
+	return c->protect.wants_args && p->argv_cut && rest_names(c, p, cgroup);
 }
 
 static bool rule_names(const struct look *l, const struct audit *a, pid_t pid, const char *cgroup)

@@ -13,6 +13,7 @@
 enum {
 	PROC_COMM_MAX = 64,   /* with its NUL; the kernel's own limit (workqueue names) is 64 */
 	PROC_ARGV_MAX = 4096, /* bytes of argv that are read: a process can show 8 GiB of it */
+	PROC_ARGV_WHOLE_MAX = 256 * 1024, /* of one that has to be known to its end */
 	PROC_COUNT_MAX = 4 * 1024 * 1024, /* pid_max's own limit */
 };
 
@@ -30,11 +31,13 @@ struct proc {
 	uint32_t threads;
 	char state; /* R S D T t Z X I */
 	uint64_t rss_bytes;
+	uint64_t stack_start; /* of its main thread: each exec gives another; 0: may not be known */
 	char comm[PROC_COMM_MAX]; /* raw bytes: may hold ')', newlines, escape sequences */
 	bool above;      /* set by correlate/: an ancestor of this program or of a worker */
 	bool listed;     /* set by correlate/: a host or a daemon, of whichever tree */
 	char *argv;      /* owned; NUL-separated, ends in NUL; NULL: not read */
 	size_t argv_len; /* bytes in argv, its last NUL included */
+	bool argv_cut;   /* there is more of it than argv holds */
 };
 
 /**

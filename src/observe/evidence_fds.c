@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -152,13 +154,52 @@ static int fds_add(struct evidence *e, size_t *room, int fd, uint64_t ino)
 	return 0;
 }
 
-/* The protocol's name stays readable when the socket is in no table any more. */
-static enum tri fds_is_tcp(int dirfd, int fd)
+/* The device of all sockets of the machine. */
+static int fds_socket_dev(dev_t *ret_dev)
 {
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	*ret_dev = st.st_dev;
+	return 0;
+}
+
+/*
+ * Takes hold of a socket without opening it. Since its link was read its descriptor may stand for
+ * something else: a file whose server never answers (FUSE) would hold us up for ever, so nothing is
+ * asked that is not known already.
+ */
+static int fds_hold(int dirfd, const struct held_socket *held)
+{
+	_cleanup_close_ int fd = -1;
+	char path[FD_PATH_MAX];
+	struct statx st;
+	dev_t dev = 0;
+	int r = fds_socket_dev(&dev);
+
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "fd/%d", held->fd);
+	fd = openat(dirfd, path, O_PATH | O_CLOEXEC);
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) < 0)
+		return -errno;
+	if (makedev(st.stx_dev_major, st.stx_dev_minor) != dev || st.stx_ino != held->ino)
+		return -ESTALE;
+	return TAKE_FD(fd);
+}
+
+/* The protocol's name stays readable when the socket is in no table any more. */
+static enum tri fds_is_tcp(int dirfd, const struct held_socket *held)
+{
+	_cleanup_close_ int fd = fds_hold(dirfd, held);
 	char path[FD_PATH_MAX], name[FD_XATTR_MAX];
 	ssize_t len;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/fd/%d", dirfd, fd);
+	if (fd < 0)
+		return TRI_UNKNOWN;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	len = getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
 	if (len < 0)
 		return TRI_UNKNOWN;
@@ -194,7 +235,7 @@ int evidence_look_fds(int dirfd, struct evidence *e)
 		qsort(e->sockets, e->socket_count, sizeof(*e->sockets), compare_held);
 	for (size_t i = 0; i < e->socket_count; i++) {
 		if (e->sockets[i].all_fds >= FDS_OF_A_STREAM)
-			e->sockets[i].tcp = fds_is_tcp(dirfd, e->sockets[i].fd);
+			e->sockets[i].tcp = fds_is_tcp(dirfd, &e->sockets[i]);
 	}
 	e->fds_known = tri_of(r == 0);
 	return 0;

@@ -13,6 +13,10 @@
 #include "observe/marker_dirs.h"
 #include "observe/marker_file.h"
 
+enum {
+	FILES_MAX = 2 * MARKER_LOGS_MAX, /* those of this round and of the one before */
+};
+
 struct markers {
 	char *dir;                 /* owned */
 	char *block;               /* owned; MARKER_FILE_BLOCK bytes */
@@ -112,12 +116,35 @@ static int begin_file(struct markers *m, struct marker_file *f, const struct sta
 	return 0;
 }
 
-static int add_file(struct markers *m, const struct stat *st, struct marker_file **ret)
+/* Drops the logs that no round from this one on has seen; the sorted ones stay so. */
+static void drop_unseen(struct markers_round *r, uint32_t since)
 {
-	struct marker_file *more =
-		grow(m->files, m->count, &m->room, sizeof(*more), 2 * (size_t)MARKER_LOGS_MAX);
+	struct markers *m = r->m;
+	size_t kept = 0, sorted = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->files[i].round >= since) {
+			sorted += i < m->sorted;
+			m->files[kept++] = m->files[i];
+			continue;
+		}
+		r->forget(r->reader.arg, m->files[i].number);
+		marker_file_done(&m->files[i]);
+	}
+	m->count = kept;
+	m->sorted = sorted;
+}
+
+static int add_file(struct markers_round *r, const struct stat *st, struct marker_file **ret)
+{
+	struct markers *m = r->m;
+	struct marker_file *more;
 	int err;
 
+	/* Where no list is ever whole nothing is ever gone; what two rounds did not see makes room. */
+	if (m->count == FILES_MAX)
+		drop_unseen(r, m->rounds - 1);
+	more = grow(m->files, m->count, &m->room, sizeof(*more), FILES_MAX);
 	if (!more)
 		return -ENOMEM;
 	m->files = more;
@@ -136,7 +163,7 @@ static int follow(struct markers_round *r, int fd, const struct stat *st, struct
 	struct marker_file *f = find_file(r->m, st);
 
 	if (!f)
-		return add_file(r->m, st, ret);
+		return add_file(r, st, ret);
 	*ret = f;
 	if (marker_file_continues(f, fd, st) && f->owner == st->st_uid)
 		return 0;
@@ -268,23 +295,6 @@ static int read_all(struct markers_round *r)
 	return 0;
 }
 
-/* Drops the logs that are gone. */
-static void drop_gone(struct markers_round *r)
-{
-	struct markers *m = r->m;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < m->count; i++) {
-		if (m->files[i].round == m->rounds) {
-			m->files[kept++] = m->files[i];
-			continue;
-		}
-		r->forget(r->reader.arg, m->files[i].number);
-		marker_file_done(&m->files[i]);
-	}
-	m->count = kept;
-}
-
 /* Adds up what is bad in the logs that are there, and shows the first of them by name. */
 static void count_bad(const struct markers *m, struct markers_counts *counts)
 {
@@ -318,7 +328,7 @@ static int read_dirs(struct markers_round *r)
 	}
 	err = read_all(r);
 	if (err == 0 && !r->dirs.partial)
-		drop_gone(r);
+		drop_unseen(r, r->m->rounds);
 	return err;
 }
 

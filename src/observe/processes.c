@@ -33,15 +33,24 @@ enum {
 	ITEM_THREADS,
 	ITEM_COMM,
 	ITEM_RSS,
+	ITEM_STACK,
 	ITEM_EUID,
 	ITEM_COUNT,
 };
 
 static const enum pids_item items[] = {
-	[ITEM_PID] = PIDS_ID_PID,       [ITEM_PPID] = PIDS_ID_PPID, [ITEM_PGRP] = PIDS_ID_PGRP,
-	[ITEM_SID] = PIDS_ID_SESSION,   [ITEM_STATE] = PIDS_STATE,  [ITEM_FLAGS] = PIDS_FLAGS,
-	[ITEM_BEGAN] = PIDS_TICS_BEGAN, [ITEM_THREADS] = PIDS_NLWP, [ITEM_COMM] = PIDS_CMD,
-	[ITEM_RSS] = PIDS_RSS,          [ITEM_EUID] = PIDS_ID_EUID,
+	[ITEM_PID] = PIDS_ID_PID,
+	[ITEM_PPID] = PIDS_ID_PPID,
+	[ITEM_PGRP] = PIDS_ID_PGRP,
+	[ITEM_SID] = PIDS_ID_SESSION,
+	[ITEM_STATE] = PIDS_STATE,
+	[ITEM_FLAGS] = PIDS_FLAGS,
+	[ITEM_BEGAN] = PIDS_TICS_BEGAN,
+	[ITEM_THREADS] = PIDS_NLWP,
+	[ITEM_COMM] = PIDS_CMD,
+	[ITEM_RSS] = PIDS_RSS,
+	[ITEM_STACK] = PIDS_ADDR_STACK_START,
+	[ITEM_EUID] = PIDS_ID_EUID,
 };
 static_assert(ARRAY_SIZE(items) == ITEM_COUNT, "every item is asked for");
 
@@ -103,6 +112,7 @@ static void processes_fill(const struct processes *source, const struct pids_res
 	p->threads = (uint32_t)from[ITEM_THREADS].result.s_int;
 	p->state = (char)from[ITEM_STATE].result.s_ch;
 	p->rss_bytes = from[ITEM_RSS].result.ul_int * source->page_bytes;
+	p->stack_start = from[ITEM_STACK].result.ul_int;
 	if (from[ITEM_COMM].result.str)
 		strncpy(p->comm, from[ITEM_COMM].result.str, sizeof(p->comm) - 1);
 	processes_raw_comm(p);
@@ -171,6 +181,7 @@ int processes_read_argv(struct proc *p)
 	char bytes[PROC_ARGV_MAX + 1];
 	ssize_t len;
 	char *argv;
+	bool cut;
 	int r;
 
 	if (dirfd < 0)
@@ -178,10 +189,11 @@ int processes_read_argv(struct proc *p)
 	len = fs_read_at(dirfd, "cmdline", bytes, sizeof(bytes));
 	if (len < 0)
 		return (int)len;
+	cut = len == PROC_ARGV_MAX;
 	r = processes_check_start(dirfd, p);
 	if (r < 0)
 		return r;
-	if (len == PROC_ARGV_MAX) {
+	if (cut) {
 		while (len && bytes[len - 1])
 			len--;
 	} else if (len && bytes[len - 1]) {
@@ -195,6 +207,32 @@ int processes_read_argv(struct proc *p)
 	free(p->argv);
 	p->argv = argv;
 	p->argv_len = (size_t)len;
+	p->argv_cut = cut;
+	return 0;
+}
+
+int processes_read_whole_argv(struct proc *p)
+{
+	_cleanup_close_ int dirfd = pin_open(p->id.pid), fd = -1;
+	_cleanup_free_ char *bytes = NULL;
+	size_t len = 0;
+	int r;
+
+	if (dirfd < 0)
+		return dirfd;
+	fd = openat(dirfd, "cmdline", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = fs_read_all(fd, PROC_ARGV_WHOLE_MAX, &bytes, &len);
+	if (r == 0)
+		r = processes_check_start(dirfd, p);
+	if (r < 0)
+		return r;
+	len += len && bytes[len - 1]; /* as above: the NUL behind it is ours */
+	free(p->argv);
+	p->argv = TAKE_PTR(bytes);
+	p->argv_len = len;
+	p->argv_cut = false;
 	return 0;
 }
 

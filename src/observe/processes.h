@@ -37,6 +37,14 @@ int processes_census(struct processes *source, struct snapshot *ret_snapshot) _m
  */
 int processes_read_argv(struct proc *p) _must_check_;
 
+/**
+ * Reads all of a process' argv, up to PROC_ARGV_WHOLE_MAX bytes.
+ *
+ * @param p	gets argv and argv_len, in the place of what it had.
+ * @return 0; -EFBIG: it is longer; else as processes_read_argv().
+ */
+int processes_read_whole_argv(struct proc *p) _must_check_;
+
 /** Frees a source; NULL is allowed. */
 void processes_close(struct processes *source);
 

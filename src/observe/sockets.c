@@ -109,6 +109,12 @@ static int fail_with(int error)
 	return MNL_CB_ERROR;
 }
 
+/* A table that is too long is not known; the others are all the same. */
+static int fail_to_grow(size_t count)
+{
+	return fail_with(count == SOCKET_ROWS_MAX ? E2BIG : ENOMEM);
+}
+
 static int on_inet(const struct nlmsghdr *nlh, void *data)
 {
 	struct dump *d = data;
@@ -120,7 +126,7 @@ static int on_inet(const struct nlmsghdr *nlh, void *data)
 		return fail_with(-r);
 	rows = grow(t->inet, t->inet_count, &d->inet_room, sizeof(*rows), SOCKET_ROWS_MAX);
 	if (!rows)
-		return fail_with(ENOMEM);
+		return fail_to_grow(t->inet_count);
 	t->inet = rows;
 	rows[t->inet_count++] = row;
 	return MNL_CB_OK;
@@ -139,7 +145,7 @@ static int on_unix(const struct nlmsghdr *nlh, void *data)
 		return fail_with(-r);
 	rows = grow(t->unix_rows, t->unix_count, &d->unix_room, sizeof(*rows), SOCKET_ROWS_MAX);
 	if (!rows)
-		return fail_with(ENOMEM);
+		return fail_to_grow(t->unix_count);
 	t->unix_rows = rows;
 	rows[t->unix_count++] = row;
 	return MNL_CB_OK;

@@ -37,7 +37,7 @@ static int take_inet(struct proc_net *p, const char *line, size_t len, bool v6)
 		return -EINVAL;
 	rows = grow(t->inet, t->inet_count, &p->inet_room, sizeof(*rows), SOCKET_ROWS_MAX);
 	if (!rows)
-		return -ENOMEM;
+		return t->inet_count == SOCKET_ROWS_MAX ? -E2BIG : -ENOMEM;
 	t->inet = rows;
 	rows[t->inet_count++] = row;
 	return 0;
@@ -64,7 +64,7 @@ static int take_unix(struct proc_net *p, const char *line, size_t len)
 		return 0;
 	rows = grow(t->unix_rows, t->unix_count, &p->unix_room, sizeof(*rows), SOCKET_ROWS_MAX);
 	if (!rows)
-		return -ENOMEM;
+		return t->unix_count == SOCKET_ROWS_MAX ? -E2BIG : -ENOMEM;
 	t->unix_rows = rows;
 	rows[t->unix_count++] = row;
 	return 0;

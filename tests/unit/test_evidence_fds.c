@@ -94,6 +94,41 @@ Test(evidence_fds, sockets_by_descriptor)
 	live_end(pid);
 }
 
+/* Its lowest descriptor is now the socket that is looked at, now another one. */
+static void swap_sockets(void *arg)
+{
+	int tcp, udp;
+
+	(void)arg;
+	put_socket(AF_INET, FD_TCP, 4);
+	tcp = FD_TCP + 3;
+	udp = socket(AF_INET, SOCK_DGRAM, 0);
+	live_ready();
+	for (;;) {
+		dup2(udp, FD_TCP);
+		dup2(tcp, FD_TCP);
+	}
+}
+
+/* What stands there by then may be a file that never answers: nothing else is asked than what was seen. */
+Test(evidence_fds, what_came_in_its_place_is_not_asked)
+{
+	pid_t pid = live_start(swap_sockets, NULL);
+	unsigned known = 0;
+
+	for (unsigned i = 0; i < 2000; i++) {
+		struct evidence e = look(pid, EVIDENCE_SOCKETS);
+		struct held_socket held = held_at(&e, FD_TCP);
+
+		if (held.all_fds >= 3)
+			cr_assert_neq(held.tcp, TRI_NO, "look %u asked another socket", i);
+		known += held.tcp == TRI_YES;
+		evidence_done(&e);
+	}
+	cr_expect_gt(known, 0);
+	live_end(pid);
+}
+
 static void hold_on_stdin(void *arg)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);

@@ -2,11 +2,17 @@
 #include "app/look.h"
 
 #include <criterion/criterion.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "app/look_argv.h"
 #include "app/look_judge.h"
 #include "base/clock.h"
+#include "live.h"
 
 enum {
+	LATER_MS = 3600 * 1000, /* then what was begun just now has settled */
 	CENSUS_MS = 5000,
 	TOGETHER_MS = 1000,
 };
@@ -26,6 +32,65 @@ Test(look, a_census_that_takes_long_is_no_step_of_the_clock)
 	a.boot_ms -= CENSUS_MS;
 	cr_assert_eq(look_markers(&l, &a), 0);
 	cr_expect_lt(llabs((int64_t)l.self.wall_minus_boot_ms - before), TOGETHER_MS);
+	look_close(&l);
+	config_free(config);
+}
+
+/* Becomes another program of the same name, each time it is told to go on. */
+static void exec_twice(void *arg)
+{
+	(void)arg;
+	live_ready();
+	execl("/bin/sh", "sh", "-c", "kill -STOP $$; exec sh -c 'kill -STOP $$' second", NULL);
+	_exit(1);
+}
+
+static const char *last_word(const struct proc *p)
+{
+	const char *last = "";
+
+	for (const char *at = proc_argv_next(p, NULL); at; at = proc_argv_next(p, at))
+		last = at;
+	return last;
+}
+
+/* Reads its argv as a look does an hour from now. */
+static bool is_second(struct look *l, pid_t pid)
+{
+	struct snapshot s;
+	struct proc *p;
+	bool second;
+
+	cr_assert_eq(processes_census(l->processes, &s), 0);
+	p = snapshot_find(&s, pid);
+	cr_assert_not_null(p);
+	cr_assert_eq(look_argv_read(l, p, clock_boot_ms() + LATER_MS), 0);
+	l->argv_sorted = l->argv_count;
+	second = strcmp(last_word(p), "second") == 0;
+	snapshot_done(&s);
+	return second;
+}
+
+Test(look, an_exec_that_keeps_the_name_is_seen)
+{
+	struct config *config;
+	struct problem problem;
+	struct look l;
+	pid_t pid = live_start(exec_twice, NULL);
+	bool second = false;
+
+	cr_assert_eq(config_load_text("none", NULL, 0, NULL, 0, &config, &problem), 0);
+	cr_assert_eq(look_open(config, NULL, 0, &l), 0);
+	live_await_state(pid, 'T');
+	cr_expect_not(is_second(&l, pid));
+	cr_assert_eq(l.argv_count, 1);
+	cr_assert_eq(kill(pid, SIGCONT), 0);
+	for (int i = 0; i < 200 && !second; i++) {
+		live_sleep_ms(10);
+		second = is_second(&l, pid);
+	}
+	cr_expect(second);
+	live_end(pid);
 	look_close(&l);
 	config_free(config);
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/pin.h"
+#include "live.h"
 #include "observe/evidence.h"
 
 static struct config *load(const char *rules)
@@ -54,4 +56,38 @@ Test(look_protect, its_argv_is_read_when_a_rule_asks)
 	free(p.argv);
 	evidence_done(&e);
 	close(dirfd);
+}
+
+/* As a JVM does: a class path that is longer than what is read of an argv, the rest behind it. */
+static void exec_with_long_argv(void *arg)
+{
+	static char path[2 * PROC_ARGV_MAX];
+
+	(void)arg;
+	memset(path, 'x', sizeof(path) - 1);
+	live_ready();
+	execl("/bin/sh", "sh", "-c", "kill -STOP $$", "sh", path, "--keep-alive", NULL);
+	_exit(1);
+}
+
+Test(look_protect, an_argument_counts_wherever_it_stands)
+{
+	pid_t pid = live_start(exec_with_long_argv, NULL);
+	struct proc p = { .id.pid = pid };
+	int dirfd = pin_open(pid);
+	struct evidence e;
+
+	cr_assert_eq(evidence_look(dirfd, pid, 0, NULL, &e), 0);
+	p.id.start = e.id.start;
+	for (int i = 0; i < 1000 && !p.argv_cut; i++) { /* until it has exec'ed */
+		live_sleep_ms(10);
+		cr_assert_eq(processes_read_argv(&p), 0);
+	}
+	cr_expect(names("[protect]\nargs = --keep-alive\n", &p, NULL));
+	cr_expect_not(names("[protect]\nargs = no-such-argument\n", &p, NULL));
+	cr_expect(p.argv_cut, "what was read stays what it was");
+	free(p.argv);
+	evidence_done(&e);
+	close(dirfd);
+	live_end(pid);
 }

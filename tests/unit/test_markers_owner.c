@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "base/fs.h"
+#include "observe/marker_dirs.h"
 #include "observe/markers.h"
 #include "tmpdir.h"
 
@@ -65,6 +66,63 @@ Test(markers_owner, its_logs_share_what_one_look_reads)
 	cr_assert_eq(markers_read(m, count_record, forget, &records, &counts), 0);
 	cr_expect_eq(records, LOGS);
 	cr_expect(counts.whole, "what has nothing new takes nothing");
+	markers_free(m);
+	tmpdir_remove(&d);
+}
+
+enum {
+	PLACES = 32,
+	SHARE = MARKER_DIRS_FOUND_MAX / (PLACES + 1), /* logs that are listed of each place */
+	COME_AND_GO = 3000,
+	ROUNDS = 4, /* more logs than two rounds can read */
+};
+
+static void make(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	cr_assert_geq(fd, 0, "%s", path);
+}
+
+/* One directory that is never listed to its end, so that nobody knows what is gone. */
+static void make_places(const struct tmpdir *d)
+{
+	char path[128];
+
+	for (int i = 0; i < PLACES; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%02d", d->path, i);
+		cr_assert_eq(mkdir(path, 0755), 0);
+	}
+	for (int i = 0; i <= SHARE; i++) {
+		(void)snprintf(path, sizeof(path), "%s/00/%05d.log", d->path, i);
+		make(path);
+	}
+}
+
+Test(markers_owner, logs_that_come_and_go_where_no_list_is_whole)
+{
+	struct tmpdir d = tmpdir_make();
+	struct markers_counts counts;
+	struct markers *m;
+	char path[128], old[128];
+	int records = 0;
+
+	make_places(&d);
+	cr_assert_eq(markers_new(d.path, &m), 0);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < COME_AND_GO; i++) {
+			(void)snprintf(path, sizeof(path), "%s/%d-%04d.log", d.path, round, i);
+			make(path);
+		}
+		cr_assert_eq(markers_read(m, count_record, forget, &records, &counts), 0,
+			     "round %d", round);
+		cr_expect_not(counts.whole);
+		for (int i = 0; i < COME_AND_GO; i++) { /* its inode stays taken */
+			(void)snprintf(path, sizeof(path), "%s/%d-%04d.log", d.path, round, i);
+			(void)snprintf(old, sizeof(old), "%s/%d-%04d.old", d.path, round, i);
+			cr_assert_eq(rename(path, old), 0);
+		}
+	}
 	markers_free(m);
 	tmpdir_remove(&d);
 }
