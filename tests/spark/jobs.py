@@ -261,14 +261,33 @@ def mixed_load(spark, where, label, kind, seconds):
         assert rows.count() == 3
         return 0
 
-    def consumer():
-        def each(_):
-            for row in range(40):
-                yield batch(row, 1, 2000)
-
+    def take_slowly(each):
         slow = "java_method('java.lang.Thread', 'sleep', 80L) IS NULL OR true"
         assert len(one_row(spark).mapInArrow(each, WIDE).where(slow).collect()) == 40
         return 0
+
+    def rows():
+        for row in range(40):
+            yield batch(row, 1, 2000)
+
+    def consumer():
+        def each(batches):
+            for _ in batches:
+                pass
+            yield from rows()
+
+        return take_slowly(each)
+
+    def quitter():
+        """Its function does not read its input to the end, so its worker signs off: it may be
+        ended, and all its rows arrive."""
+        name = f"{label}-{turn}"
+
+        def each(_):
+            inworker.note(where, name)
+            yield from rows()
+
+        return take_slowly(each)
 
     def leak():
         early_arrow(spark, where, f"{label}-{turn}")
@@ -276,7 +295,7 @@ def mixed_load(spark, where, label, kind, seconds):
         return 0
 
     kinds = {"fan_out": fan_out, "short": short, "spin": spin, "sleep": sleep,
-             "upstream": upstream, "consumer": consumer, "leak": leak}
+             "upstream": upstream, "consumer": consumer, "quitter": quitter, "leak": leak}
     while time.monotonic() < end and not os.path.exists(os.path.join(where, "enough")):
         highest = max(highest, kinds[kind]())
         turn += 1

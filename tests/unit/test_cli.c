@@ -6,13 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/config.h"
+
 enum {
 	ARGS_MAX = 8,
 	ARGV_MAX = 2 * CLI_SETS_MAX + 8,
 };
 
 /* main() gets its words writable, and nobody writes them. */
-union words {
+union given_words {
 	const char *given[ARGV_MAX];
 	char *argv[ARGV_MAX];
 };
@@ -26,7 +28,7 @@ struct row {
 
 static int parse(const char *const *args, struct options *ret)
 {
-	union words words = { .given = { "reaper" } };
+	union given_words words = { .given = { "reaper" } };
 	int argc = 1;
 
 	while (args[argc - 1]) {
@@ -185,7 +187,7 @@ Test(cli, posixly_correct_changes_nothing, .init = silence)
 
 Test(cli, more_hosts_and_sets_than_fit, .init = silence)
 {
-	union words words = { .given = { "reaper", "audit" } };
+	union given_words words = { .given = { "reaper", "audit" } };
 	static char number[CLI_HOSTS_MAX + 1][8];
 	struct options o;
 	int argc = 2;
@@ -234,7 +236,8 @@ Test(cli, usage_fits_80_columns_and_names_everything, .init = silence)
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		cr_expect_not_null(strstr(text, words[i]), "the usage names %s", words[i]);
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		cr_expect_leq(strlen(line), 79, "too long: %s", line);
+		cr_expect(strlen(line) <= 79 || strstr(line, config_default_path()),
+			  "too long, and not by what --sysconfdir says: %s", line);
 }
 
 struct message_row {

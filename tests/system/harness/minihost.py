@@ -19,7 +19,6 @@ from harness import procs
 ANSWER_S = 30
 PATH = "/usr/bin:/bin"  # where `python3` is found: never a version manager's shim
 JAVA = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m"]
-SETTLE_S = 0.03  # until a thread that fell asleep has left its CPU
 TAG = "REAPER_TEST_RUN"
 
 
@@ -43,23 +42,11 @@ class Daemon:
         return self.host.open(self)
 
     def leak(self, count: int = 1) -> list[Worker]:
-        """Workers that stay in poll(-1) after the host hung up: the leak that reaper is for.
-
-        All of them are due at once when their time has come: one whose last run the kernel does not
-        know would have to be watched first, and is replaced.
-        """
-        leaked: list[Worker] = []
-        while len(leaked) < count:
-            fresh = [self.open() for _ in range(count - len(leaked))]
-            for worker in fresh:
-                worker.task("poll")
-                worker.close()
-            time.sleep(SETTLE_S)
-            for worker in fresh:
-                if procs.last_run_is_known(worker.pid):
-                    leaked.append(worker)
-                else:
-                    worker.pinned.kill()
+        """Workers that stay in poll(-1) after the host hung up: the leak that reaper is for."""
+        leaked = [self.open() for _ in range(count)]
+        for worker in leaked:
+            worker.task("poll")
+            worker.close()
         return leaked
 
 
@@ -224,6 +211,10 @@ class MiniHost:
             start=found["start"], lport=found["lport"], pinned=self.pin(found["pid"]),
         )
         self.workers.append(worker)
+        # The kernel forgets when a thread last ran that it moves to another CPU as it falls asleep;
+        # reaper then has to watch it first.
+        cpus = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(worker.pid, {cpus[worker.index % len(cpus)]})
         procs.until("a new worker's first read", lambda: procs.is_waiting(worker.pid, "pool"))
         return worker
 

@@ -102,15 +102,6 @@ def syscall(pid: int) -> list[int] | None:
     return [int(word, 0) for word in words[:7]]
 
 
-def last_run_is_known(pid: int) -> bool:
-    """Whether the kernel says when the main thread last ran: it forgets that of a thread that it
-    moved to another CPU while it fell asleep."""
-    for line in (read_text(f"/proc/{pid}/sched") or "").splitlines():
-        if line.startswith("se.exec_start"):
-            return float(line.split(":")[1]) > 0
-    return True  # then of nobody, and reaper does without
-
-
 def wchan(pid: int) -> str:
     return (read_text(f"/proc/{pid}/wchan") or "").split(".")[0]
 
