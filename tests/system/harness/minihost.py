@@ -205,16 +205,16 @@ class MiniHost:
         return daemon
 
     def open(self, daemon: Daemon) -> Worker:
+        # The kernel forgets when a thread last ran that it moves to another CPU as it falls asleep;
+        # reaper then has to watch it first. A worker is born where its daemon may run.
+        cpus = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(daemon.pid, {cpus[len(self.workers) % len(cpus)]})
         found = self.command(f"open {daemon.index}")
         worker = Worker(
             host=self, daemon=daemon, index=found["worker"], pid=found["pid"],
             start=found["start"], lport=found["lport"], pinned=self.pin(found["pid"]),
         )
         self.workers.append(worker)
-        # The kernel forgets when a thread last ran that it moves to another CPU as it falls asleep;
-        # reaper then has to watch it first.
-        cpus = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(worker.pid, {cpus[worker.index % len(cpus)]})
         procs.until("a new worker's first read", lambda: procs.is_waiting(worker.pid, "pool"))
         return worker
 
