@@ -221,6 +221,7 @@ void ledger_clock_stepped(struct ledger *l, uint64_t now_ms)
 			ledger_scope_step(l->scopes[i], now_ms);
 	for (size_t i = 0; i < l->log_count; i++)
 		l->logs[i]->max_ms = 0;
+	l->changes++;
 }
 
 void ledger_set_whole(struct ledger *l, bool whole)

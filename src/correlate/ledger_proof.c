@@ -193,10 +193,9 @@ static uint64_t closed_at(const struct ledger_case *c, uint64_t end)
 /* The earliest begin of an open task; looked for once, however many workers ask. */
 static uint64_t earliest_open(const struct ledger_case *c, struct ledger_scope *s)
 {
-	if (s->opened == c->ledger->changes + 1 && s->open_epoch == s->epoch)
+	if (s->opened == c->ledger->changes + 1)
 		return s->open_ms;
 	s->opened = c->ledger->changes + 1;
-	s->open_epoch = s->epoch;
 	s->open_ms = UNKNOWN_U64;
 	for (uint32_t at = s->store.first[LIST_OPEN]; at;) {
 		const struct ledger_entry *e = ledger_store_entry(&s->store, at - 1);

@@ -29,10 +29,9 @@ struct ledger_scope {
 	uint32_t newest;              /* the log with the last record */
 	uint64_t last_ms;             /* of that record */
 	uint64_t left;                /* the ledger's count of changes when its last log went */
-	uint64_t learned; /* what there was to learn when ends were last looked for elsewhere */
-	uint64_t opened;  /* the ledger's count of changes plus 1, when open_ms was found */
-	uint64_t open_ms; /* when its first open task began; 0: before the epoch */
-	uint32_t open_epoch;
+	uint64_t learned;  /* what there was to learn when ends were last looked for elsewhere */
+	uint64_t opened;   /* the ledger's count of changes plus 1, when open_ms was found */
+	uint64_t open_ms;  /* when its first open task began; 0: before the epoch */
 	uint32_t epoch;    /* grows where time ran backwards or was stepped */
 	uint64_t floor_ms; /* nothing older counts */
 	bool lost; /* a record had no room, or two processes wrote one log: nothing is proven */

@@ -278,12 +278,12 @@ static int host_place(const struct audit *a, const struct cut *c, int host)
 	return place;
 }
 
-/* Likewise its daemon; -1 if that goes. */
+/* Likewise its daemon, which stays with it. */
 static int daemon_place(const struct audit *a, const struct cut *c, int daemon)
 {
 	int place = 0;
 
-	if (daemon < 0 || !keeps_daemon(a, c, &a->daemons[daemon]))
+	if (daemon < 0)
 		return -1;
 	for (int i = 0; i < daemon; i++)
 		place += keeps_daemon(a, c, &a->daemons[i]);

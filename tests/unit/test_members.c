@@ -342,6 +342,25 @@ Test(members, the_host_of_a_daemon_that_outlives_it)
 	audit_done(&a);
 }
 
+/* What was seen is of another daemon: it says nothing of this one's host. */
+Test(members, the_host_of_another_daemon)
+{
+	const struct row r = {
+		.memory = { { { 4801, CENSUS_START + 4801 },
+			      { 4789, CENSUS_START + 4789 },
+			      { 4711, CENSUS_START + 4711 },
+			      0 } },
+		.people = { INIT, { 4790, 1, 4790, EXECED, "python3", DAEMON_ARGV }, WORKER(4801) }
+	};
+	struct tree_input in = input(&r);
+	struct audit a = people(&r);
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(a.subject_count, 1);
+	cr_expect_eq(a.subjects[0].host_id.pid, 0);
+	audit_done(&a);
+}
+
 /* Its JVM lives, only the shell that stood between them has ended. */
 Test(members, a_daemon_that_lost_what_stood_above_it)
 {
