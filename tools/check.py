@@ -341,11 +341,21 @@ def run_pytest(part: Part, label: str, report: pathlib.Path, tests: list[str],
         env={"REAPER_BIN": str(BUILD / "reaper"), **env}, show=True)
 
 
+def node_of(classname: str, name: str) -> str:
+    """FILE::[CLASS::]NAME, as pytest takes it, of a dotted name that does not tell them apart."""
+    words = classname.split(".")
+    for count in range(len(words), 0, -1):
+        file = "/".join(words[:count]) + ".py"
+        if (REPO / file).exists():
+            return "::".join([file, *words[count:], name])
+    return f"{classname}::{name}"
+
+
 def read_report(report: pathlib.Path) -> dict[str, tuple[str, str]]:
     """Every test by its node id: passed, failed or skipped, and the message."""
     results = {}
     for case in xml.parse(report).iter("testcase") if report.exists() else ():
-        node = f"{(case.get('classname') or '').replace('.', '/')}.py::{case.get('name')}"
+        node = node_of(case.get("classname") or "", case.get("name") or "")
         bad = case.find("failure") if case.find("failure") is not None else case.find("error")
         skipped = case.find("skipped")
         if bad is not None:
@@ -568,7 +578,8 @@ def install(part: Part) -> None:
         "usr/sbin/reaper", "etc/reaper/reaper.conf", "etc/logrotate.d/reaper",
         "usr/lib/tmpfiles.d/reaper.conf", "usr/share/man/man8/reaper.8",
         "usr/share/man/man5/reaper.conf.5", "usr/share/man/man5/reaper-markers.5",
-        "usr/share/reaper/reaper.schema.json",
+        "usr/share/reaper/reaper.schema.json", "usr/share/reaper/python/reaper_markers.py",
+        "usr/share/reaper/python/reaper_pyspark.py",
     }
     missing = expected - files()
     units = {pathlib.Path(name).name for name in files() if "systemd/system/" in name}

@@ -164,9 +164,10 @@ def zipped(spark, where, label):
     return one.zip(two).collect()
 
 
-def early_arrow(spark, where, label, how="block", rows=1, size=ROW, helper=False, unread=0):
-    """The JVM takes one row and hangs up; Python then waits for ever, with so many rows of
-    100 kB of its input unread."""
+def early_arrow(spark, where, label, how="block", rows=1, size=ROW, helper=False, unread=0,
+                held=False):
+    """The JVM takes one row, if held behind the gate, and hangs up; Python then waits for ever, with
+    so many rows of 100 kB of its input unread."""
 
     def each(_):
         inworker.note(where, label)
@@ -178,7 +179,8 @@ def early_arrow(spark, where, label, how="block", rows=1, size=ROW, helper=False
 
     source = spark.range(0, 1 + unread, 1, 1)
     source = source.select("id", expr("repeat('x', 100000)").alias("text"))
-    return [row.id for row in source.mapInArrow(each, WIDE).limit(1).collect()]
+    sent = source.mapInArrow(each, WIDE)
+    return [row.id for row in (sent.where(gate(label)) if held else sent).limit(1).collect()]
 
 
 def early_rdd(spark, where, label, how="block"):

@@ -125,11 +125,13 @@ class TestEarlyStop:
         next_job_works(spark)
 
     def test_rows_unread(self, spark, reaper):
-        """The kernel resets the connection: it is in no table any more."""
-        job = spark.begin("early_arrow", rows=6, size=200_000)
-        spark.value(job)
+        """The kernel resets the connection: it is in no table any more. The JVM waits until all is
+        written; else the write could fail, and nobody would be left behind."""
+        job = spark.begin("early_arrow", rows=6, size=200_000, held=True)
         worker = spark.noted(job)
         checks.wait_blocked(worker, POLL)
+        spark.open_gate(job)
+        spark.value(job)
         checks.wait_reset(worker)
         refresh(spark)
         settle()
