@@ -16,7 +16,7 @@ import procs
 from procs import Proc
 
 HERE = pathlib.Path(__file__).resolve().parent
-DAEMON_ARG = b"pyspark.daemon"
+DAEMON_ARGS = {b"pyspark.daemon", b"reaper_pyspark"}
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 START_S = 240
 JOB_S = 120  # the first job of SQL takes 3 s on an idle machine, 40 s and more on a busy one
@@ -45,7 +45,8 @@ class Spark:
     """
 
     def __init__(self, python: str, folder: pathlib.Path, master: str = "local[8]",
-                 conf: Optional[Dict[str, str]] = None, isolated: bool = False):
+                 conf: Optional[Dict[str, str]] = None, isolated: bool = False,
+                 env: Optional[Dict[str, str]] = None):
         self.token = f"{procs.RUN}-{uuid.uuid4().hex}"
         self.notes = folder / "notes"
         self.notes.mkdir(parents=True)
@@ -64,6 +65,7 @@ class Spark:
             "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python,
             "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(local),
             "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", procs.TOKEN: self.token,
+            **(env or {}),
         }
         argv = [python, str(HERE / "driver.py"), str(self.notes)]
         if isolated:
@@ -187,14 +189,14 @@ class Spark:
                 argv = pathlib.Path(f"/proc/{child.pid}/cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if DAEMON_ARG in argv:
+            if DAEMON_ARGS & set(argv):
                 found.append(child)
         return sorted(found)
 
     def enter(self) -> List[str]:
         """The command that runs another one inside the pid namespace."""
         init = min(procs.children(self.child.pid))
-        return ["nsenter", "-t", str(init.pid), "-p", "-m"]
+        return ["nsenter", "-t", str(init.pid), "-p", "-m", "-r"]
 
     def outer(self, inner: Proc) -> Proc:
         """The process outside of the pid namespace that has these numbers inside."""

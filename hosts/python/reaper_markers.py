@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marker logs: what a program tells reaper about its own work (reaper-markers(5)).
+
+    import reaper_markers
+
+    with reaper_markers.task("17"):
+        work()
+    reaper_markers.done()
+
+Written is one line with one write(2) per record, to a file that others can read and nobody else can
+write. Nothing here raises, and nothing waits: a program must not suffer because of its log. What
+could not be written is counted (`failures`) and said once on stderr.
+
+The directory is REAPER_MARKER_DIR; else /run/reaper/markers where that exists; else, for a user other
+than root, $XDG_RUNTIME_DIR/reaper/markers or ~/.local/state/reaper/run/markers, as reaper's own
+defaults are. Where it belongs to somebody else or others may write it, as in /tmp, the log goes to a
+directory of this user's own in it: reaper believes no other.
+"""
+
+import contextlib
+import fcntl
+import os
+import stat
+import sys
+import threading
+import time
+
+RECORD_MAX = 512  # bytes of one record; reaper skips a longer one
+SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:/@+-")
+FD_LEAST = 64  # where the descriptors of logs begin
+RETRY_S = 10  # a log that could not be opened is not tried again for so long
+SYSTEM_DIR = "/run/reaper/markers"
+
+
+def encode(value):
+    """A value as a record holds it: percent-encoded but for SAFE."""
+    if isinstance(value, int):
+        return str(value)
+    return "".join(chr(byte) if byte in SAFE else "%%%02X" % byte
+                   for byte in str(value).encode("utf-8", "surrogateescape"))
+
+
+def identity():
+    """This process as records name it: PID:START, field 22 of its stat."""
+    with open("/proc/self/stat", "rb") as file:
+        text = file.read()
+    pid, fields = text.split(b" ", 1)[0], text[text.rindex(b")") + 2:].split()
+    return "%d:%d" % (int(pid), int(fields[19]))
+
+
+def boot_id():
+    with open("/proc/sys/kernel/random/boot_id", "r", encoding="ascii") as file:
+        return file.read().strip()
+
+
+def pid_namespace():
+    return os.stat("/proc/self/ns/pid").st_ino
+
+
+def default_dir():
+    """Where logs go if nobody says (see above)."""
+    named = os.environ.get("REAPER_MARKER_DIR")
+    if named:
+        return named
+    if os.geteuid() == 0 or os.path.isdir(SYSTEM_DIR):
+        return SYSTEM_DIR
+    run = os.environ.get("XDG_RUNTIME_DIR")
+    return os.path.join(run or os.path.expanduser("~/.local/state/reaper/run"),
+                        *(["reaper", "markers"] if run else ["markers"]))
+
+
+def own_dir(folder):
+    """The folder, or a directory of this user's own in it where others may write it."""
+    os.makedirs(folder, mode=0o755, exist_ok=True)
+    found = os.stat(folder)
+    if found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return folder
+    mine = os.path.join(folder, "user-%d" % os.geteuid())
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(mine, 0o755)
+        os.chmod(mine, 0o755)  # whatever the umask is
+    return mine
+
+
+class Log:
+    """One log of one process and of what it forks: `kind` is `host` or `daemon`.
+
+    `promises` are the members of its first record beside who writes (for a host: class, pool, tasks,
+    pool_timeout, app). It is opened by open(), or by the first record of the process that made it; what
+    that process forks writes to the same log, if it was open then.
+    """
+
+    def __init__(self, kind, folder=None, **promises):
+        self.kind = kind
+        self.folder = folder
+        self.promises = promises
+        self.failures = 0
+        self._fd = None
+        self._maker = os.getpid()
+        self._again_at = 0.0
+        self._lock = threading.Lock()
+
+    def open(self):
+        """Open it now, before a fork, say; True if it is open."""
+        try:
+            with self._lock:
+                if self._fd is None:
+                    self._fd = self._open()
+            return True
+        except Exception as error:  # pylint: disable=broad-except
+            self._complain(error)
+            return False
+
+    def write(self, event, **fields):
+        """Append one record; True if it is written."""
+        if self._fd is None and not self._may_open():
+            self.failures += 1
+            return False
+        if self._fd is None and not self.open():
+            self._again_at = time.monotonic() + RETRY_S
+            return False
+        try:
+            self._put(self._fd, event, fields)
+            return True
+        except Exception as error:  # pylint: disable=broad-except
+            self._complain(error)
+            return False
+
+    def _may_open(self):
+        return os.getpid() == self._maker and time.monotonic() >= self._again_at
+
+    def _open(self):
+        who = identity()
+        folder = own_dir(self.folder or default_dir())
+        path = os.path.join(folder, "%s-%s.log" % (self.kind, who.replace(":", "-")))
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        low = os.open(path, flags, 0o644)
+        try:  # out of the way: what a worker has at which descriptor stays as it was
+            fd = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, FD_LEAST)
+        finally:
+            os.close(low)
+        try:
+            os.fchmod(fd, 0o644)
+            if not os.fstat(fd).st_size:
+                first = {self.kind: who, "boot": boot_id(), "pidns": pid_namespace()}
+                self._put(fd, self.kind, {**first, **self.promises})
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    @staticmethod
+    def _put(fd, event, fields):
+        words = ["reaper/1", str(int(time.time() * 1000)), event]
+        words += ["%s=%s" % (key, encode(value)) for key, value in fields.items()
+                  if value is not None]
+        record = (" ".join(words) + "\n").encode("ascii")
+        if len(record) > RECORD_MAX:
+            raise ValueError("a record of %d bytes; at most %d" % (len(record), RECORD_MAX))
+        if os.write(fd, record) != len(record):
+            raise OSError("a record was cut: is the disk full?")
+
+    def _complain(self, error):
+        self.failures += 1
+        if self.failures == 1:
+            with contextlib.suppress(Exception):
+                print("reaper_markers: %s: going on without a log" % error, file=sys.stderr)
+
+    def close(self):
+        with self._lock, contextlib.suppress(OSError):
+            if self._fd is not None:
+                os.close(self._fd)
+            self._fd = None
+
+
+class Program:
+    """This program as the host of itself: it has no pool, and brackets every task that it runs."""
+
+    def __init__(self, folder=None, name="single"):
+        self.log = Log("host", folder, **{"class": name, "pool": "none", "tasks": "all"})
+        self._open = {}
+        self._lock = threading.Lock()
+
+    def begin(self, task, job=None):
+        with self._lock:
+            self._open[str(task)] = True
+        return self.log.write("begin", task=task, job=job, worker=_quietly(identity))
+
+    def end(self, task, outcome="ok"):
+        with self._lock:
+            if not self._open.pop(str(task), False):
+                return False
+        return self.log.write("end", task=task, outcome=outcome)
+
+    def done(self, code=0):
+        """All that it has to do is done: whatever it still waits for, nobody waits for it."""
+        with self._lock:
+            still = list(self._open)
+        for task in still:
+            self.end(task)
+        return self.log.write("done", worker=_quietly(identity), code=code)
+
+
+def _quietly(function):
+    try:
+        return function()
+    except Exception:  # pylint: disable=broad-except
+        return None
+
+
+_program = None
+
+
+def program():
+    """The Program of this process, made when it is first asked for."""
+    global _program  # pylint: disable=global-statement
+    if _program is None:
+        _program = Program()
+    return _program
+
+
+@contextlib.contextmanager
+def task(name, job=None):
+    """Bracket one task; an exception ends it as failed and goes on its way."""
+    program().begin(name, job)
+    try:
+        yield
+    except BaseException:
+        program().end(name, "failed")
+        raise
+    program().end(name)
+
+
+def done(code=0):
+    """Say that this program's work is done."""
+    return program().done(code)
+
+
+def name_thread(text):
+    """Show a text as this thread's name, 15 bytes of it, in `ps -o comm` and `top -H`."""
+    with contextlib.suppress(OSError):
+        with open("/proc/self/task/%d/comm" % threading.get_native_id(), "wb") as file:
+            file.write(text.encode("ascii", "replace")[:15])
