@@ -147,10 +147,13 @@ struct family {
 
 static pid_t fork_child(void)
 {
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 
-	if (!pid)
+	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent) /* ended before that */
+			_exit(0);
+	}
 	return pid;
 }
 
