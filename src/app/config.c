@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <ini.h>
 #include <pwd.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -200,33 +201,55 @@ static int load_sets(struct loader *l, const char *const *sets, size_t count)
 	return 0;
 }
 
-/* What no single value shows: a class that would match nothing. */
+/* Says what is wrong with a class, and where it is begun. */
+static int _printf_(3, 4)
+	refuse_class(struct loader *l, const struct worker_class *class, const char *format, ...)
+{
+	char where[CONFIG_PROBLEM_MAX] = "--set", what[CONFIG_PROBLEM_MAX];
+	va_list args;
+
+	for (size_t i = 0; i < l->scan.class_count; i++)
+		if (!strcmp(l->scan.classes[i].name, class->name))
+			(void)snprintf(where, sizeof(where), "%s:%u", l->file,
+				       l->scan.classes[i].line);
+	va_start(args, format);
+	(void)vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	config_problem(l->problem, "%s: [class %s] %s", where, class->name, what);
+	return -EINVAL;
+}
+
+static bool is_key_of(const struct config_key *key, const struct worker_class *class)
+{
+	return key->class_kinds & 1u << class->kind;
+}
+
+static int check_class(struct loader *l, const struct worker_class *class, const unsigned *origins)
+{
+	for (size_t k = KEY_CLASS_FIRST; k <= KEY_CLASS_LAST; k++)
+		if (origins[k] != ORIGIN_DEFAULT && !is_key_of(&config_keys[k], class))
+			return refuse_class(l, class,
+					    "is of kind %s and has %s; expected only keys of that "
+					    "kind",
+					    class_kind_name(class->kind), config_keys[k].name);
+	if (class->kind == CLASS_OF_DAEMONS && !class->daemon_args.count)
+		return refuse_class(l, class,
+				    "has no daemon_args; expected what makes a process its daemon");
+	if (class->kind == CLASS_OF_SINGLES && !class->args.count)
+		return refuse_class(l, class,
+				    "has no args; expected what makes a process one of it");
+	return 0;
+}
+
+/* What no single value shows: a class that would match nothing, or keys that it does not ask. */
 static int check_classes(struct loader *l)
 {
 	const struct classes *classes = &l->config->classes;
+	int r = 0;
 
-	for (size_t i = 0; i < classes->count; i++) {
-		const struct worker_class *class = &classes->class[i];
-
-		if (class->daemon_args.count)
-			continue;
-		for (size_t j = 0; j < l->scan.class_count; j++)
-			if (!strcmp(l->scan.classes[j].name, class->name)) {
-				config_problem(
-					l->problem,
-					"%s:%u: [class %s] has no daemon_args; expected what "
-					"makes a process its daemon",
-					l->file, l->scan.classes[j].line, class->name);
-				return -EINVAL;
-			}
-		config_problem(
-			l->problem,
-			"--set: [class %s] has no daemon_args; expected what makes a process "
-			"its daemon",
-			class->name);
-		return -EINVAL;
-	}
-	return 0;
+	for (size_t i = 0; i < classes->count && !r; i++)
+		r = check_class(l, &classes->class[i], l -> class_origins[i]);
+	return r;
 }
 
 static void add_setting(struct loader *l, const char *section, const struct config_key *key,
@@ -245,27 +268,35 @@ static void add_setting(struct loader *l, const char *section, const struct conf
 		(void)snprintf(s->origin, sizeof(s->origin), "%s:%u", l->file, origin);
 }
 
+static void list_class(struct loader *l, size_t i)
+{
+	struct config *c = l->config;
+
+	for (size_t k = KEY_CLASS_FIRST; k <= KEY_CLASS_LAST; k++)
+		if (is_key_of(&config_keys[k], &c->classes.class[i]))
+			add_setting(l, c->class_sections[i], &config_keys[k], &c->classes.class[i],
+				    l -> class_origins[i][k]);
+}
+
 /* Writes down every value with its origin. */
 static int list_settings(struct loader *l)
 {
 	struct config *c = l->config;
 
-	static_assert(KEY_COUNT + CLASS_COUNT_MAX * (KEY_EXCLUDE_ARGS - KEY_DAEMON_ARGS + 1) +
+	static_assert(KEY_COUNT + CLASS_COUNT_MAX * (KEY_CLASS_LAST - KEY_CLASS_FIRST + 1) +
 				      PROTECT_RULES_MAX <=
 			      CONFIG_SETTINGS_MAX,
 		      "room for every setting");
 	c->settings = calloc(CONFIG_SETTINGS_MAX, sizeof(*c->settings));
 	if (!c->settings)
 		return -ENOMEM;
-	for (size_t i = 0; i < KEY_DAEMON_ARGS; i++)
+	for (size_t i = 0; i < KEY_CLASS_FIRST; i++)
 		add_setting(l, config_section_name(config_keys[i].section), &config_keys[i], c,
 			    l->origins[i]);
 	for (size_t i = 0; i < c->classes.count; i++) {
 		(void)snprintf(c->class_sections[i], sizeof(c->class_sections[i]), "class %s",
 			       c->classes.class[i].name);
-		for (size_t k = KEY_DAEMON_ARGS; k <= KEY_EXCLUDE_ARGS; k++)
-			add_setting(l, c->class_sections[i], &config_keys[k], &c->classes.class[i],
-				    l -> class_origins[i][k]);
+		list_class(l, i);
 	}
 	for (size_t i = 0; i < c->protect.count; i++)
 		add_setting(l, config_section_name(SECTION_PROTECT),

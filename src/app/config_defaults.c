@@ -13,7 +13,7 @@
 
 /* The class keys, in their order in the table. */
 enum {
-	CLASS_KEYS = KEY_EXCLUDE_ARGS - KEY_DAEMON_ARGS + 1
+	CLASS_KEYS = KEY_CLASS_LAST - KEY_CLASS_FIRST + 1
 };
 
 struct shipped {
@@ -26,19 +26,19 @@ static const struct shipped shipped[] = {
 	{
 		.name = "pyspark",
 		.value = {
-			[KEY_DAEMON_ARGS - KEY_DAEMON_ARGS] =
+			[KEY_DAEMON_ARGS - KEY_CLASS_FIRST] =
 				"-m pyspark.daemon | -m reaper_pyspark",
-			[KEY_HOST_COMM - KEY_DAEMON_ARGS] = "java",
-			[KEY_POOL_TIMEOUT - KEY_DAEMON_ARGS] = "60s",
-			[KEY_EXCLUDE_ARGS - KEY_DAEMON_ARGS] = "pyspark.sql.worker",
+			[KEY_HOST_COMM - KEY_CLASS_FIRST] = "java",
+			[KEY_POOL_TIMEOUT - KEY_CLASS_FIRST] = "60s",
+			[KEY_EXCLUDE_ARGS - KEY_CLASS_FIRST] = "pyspark.sql.worker",
 		},
 	},
 	{
 		.name = "pyjava",
 		.value = {
-			[KEY_DAEMON_ARGS - KEY_DAEMON_ARGS] = "-m pyjava.daemon | -m reaper_pyjava",
-			[KEY_HOST_COMM - KEY_DAEMON_ARGS] = "java",
-			[KEY_POOL_TIMEOUT - KEY_DAEMON_ARGS] = "unknown",
+			[KEY_DAEMON_ARGS - KEY_CLASS_FIRST] = "-m pyjava.daemon | -m reaper_pyjava",
+			[KEY_HOST_COMM - KEY_CLASS_FIRST] = "java",
+			[KEY_POOL_TIMEOUT - KEY_CLASS_FIRST] = "unknown",
 		},
 	},
 };
@@ -122,7 +122,7 @@ void config_default_class(const char *name, struct worker_class *ret)
 	memset(ret, 0, sizeof(*ret));
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
 	for (size_t i = 0; i < CLASS_KEYS; i++) {
-		const struct config_key *key = &config_keys[KEY_DAEMON_ARGS + i];
+		const struct config_key *key = &config_keys[KEY_CLASS_FIRST + i];
 		const char *value = from && from->value[i] ? from->value[i] : key->fallback;
 		int r = 0;
 

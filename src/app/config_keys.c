@@ -34,6 +34,9 @@ enum {
 #define NUMBER(field)	.kind = KIND_NUMBER, .offset = FIELD(uint32_t, config, field)
 #define PATH(field)	.kind = KIND_PATH, .offset = FIELD(char[PATH_MAX], config, field)
 #define CHOICES(field)	.offset = FIELD(struct choices, worker_class, field)
+#define DAEMONS		.class_kinds = 1u << CLASS_OF_DAEMONS
+#define SINGLES		.class_kinds = 1u << CLASS_OF_SINGLES
+#define BOTH		.class_kinds = 1u << CLASS_OF_DAEMONS | 1u << CLASS_OF_SINGLES
 
 const struct config_key config_keys[KEY_COUNT] = {
 	[KEY_INTERVAL] = { SECTION_REAPER, "interval", DURATION(interval_ms),
@@ -75,14 +78,22 @@ const struct config_key config_keys[KEY_COUNT] = {
 		.fallback = "signed-off peer-closed host-gone retired task-ended" },
 
 	/* The defaults of a class that the user adds; config_defaults.c has the shipped ones. */
-	[KEY_DAEMON_ARGS] = { SECTION_CLASS, "daemon_args", KIND_CHOICES, CHOICES(daemon_args) },
+	[KEY_CLASS_KIND] = { SECTION_CLASS, "kind", KIND_CLASS,
+		FIELD(enum class_kind, worker_class, kind), .fallback = "daemon", BOTH },
+	[KEY_DAEMON_ARGS] = { SECTION_CLASS, "daemon_args", KIND_CHOICES, CHOICES(daemon_args),
+		DAEMONS },
 	[KEY_HOST_COMM] = { SECTION_CLASS, "host_comm", KIND_COMMS, CHOICES(host_comm),
-		.fallback = "java" },
+		.fallback = "java", DAEMONS },
 	[KEY_POOL_TIMEOUT] = { SECTION_CLASS, "pool_timeout", KIND_DURATION,
-		FIELD(uint64_t, worker_class, pool_timeout_ms),
-		.fallback = "unknown", .min = 1 * SECOND, .max = 1 * DAY, .unknown = "unknown" },
+		FIELD(uint64_t, worker_class, pool_timeout_ms), .fallback = "unknown",
+		.min = 1 * SECOND, .max = 1 * DAY, .unknown = "unknown", DAEMONS },
 	[KEY_EXCLUDE_ARGS] = { SECTION_CLASS, "exclude_args", KIND_WORDS, CHOICES(exclude_args),
-		.fallback = "", .empty = true },
+		.fallback = "", .empty = true, BOTH },
+	[KEY_SINGLE_ARGS] = { SECTION_CLASS, "args", KIND_CHOICES, CHOICES(args), SINGLES },
+	[KEY_ROLE_ARGS] = { SECTION_CLASS, "role_args", KIND_WORDS, CHOICES(role_args),
+		.fallback = "", .empty = true, SINGLES },
+	[KEY_MAY_KILL] = { SECTION_CLASS, "may_kill", KIND_YES_NO,
+		FIELD(bool, worker_class, may_kill), .fallback = "no", SINGLES },
 
 	[KEY_USER] = { SECTION_PROTECT, "user", KIND_PROTECT, .rule = PROTECT_USER },
 	[KEY_COMM] = { SECTION_PROTECT, "comm", KIND_PROTECT, .rule = PROTECT_COMM },
@@ -156,6 +167,16 @@ static int parse_yes_no(const char *text, bool *ret)
 	return 0;
 }
 
+static int parse_class_kind(const char *text, enum class_kind *ret)
+{
+	for (enum class_kind kind = 0; kind < CLASS_KIND_COUNT; kind++)
+		if (!strcmp(text, class_kind_name(kind))) {
+			*ret = kind;
+			return 0;
+		}
+	return -EINVAL;
+}
+
 /* Behind a blank a ';' is a comment's, and check-config writes blanks around what it prints. */
 static bool begins_comment(const char *text)
 {
@@ -181,6 +202,8 @@ int config_key_parse(const struct config_key *key, const char *text, void *base)
 		return parse_yes_no(text, field);
 	case KIND_PATH:
 		return config_parse_path(text, field);
+	case KIND_CLASS:
+		return parse_class_kind(text, field);
 	case KIND_FENCES:
 		return config_parse_fences(text, field);
 	case KIND_CHOICES:
@@ -221,6 +244,10 @@ const char *config_key_format(const struct config_key *key, const void *base,
 		break;
 	case KIND_PATH:
 		(void)snprintf(ret, SETTING_VALUE_MAX, "%s", (const char *)field);
+		break;
+	case KIND_CLASS:
+		(void)snprintf(ret, SETTING_VALUE_MAX, "%s",
+			       class_kind_name(*(const enum class_kind *)field));
 		break;
 	case KIND_FENCES:
 		config_format_fences(*(const uint32_t *)field, ret);
@@ -283,6 +310,10 @@ const char *config_key_expected(const struct config_key *key, char *ret, size_t 
 		break;
 	case KIND_PATH:
 		(void)snprintf(ret, size, "an absolute path%s", key->empty ? ", or nothing" : "");
+		break;
+	case KIND_CLASS:
+		(void)snprintf(ret, size, "%s or %s", class_kind_name(CLASS_OF_DAEMONS),
+			       class_kind_name(CLASS_OF_SINGLES));
 		break;
 	case KIND_FENCES:
 		(void)snprintf(ret, size, "some of: %s", key->fallback);

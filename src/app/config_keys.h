@@ -41,15 +41,21 @@ enum config_key_id {
 	KEY_MAX_KILLS_PER_SWEEP,
 	KEY_MAX_KILLS_PER_HOUR,
 	KEY_FENCES,
+	KEY_CLASS_KIND,
 	KEY_DAEMON_ARGS,
 	KEY_HOST_COMM,
 	KEY_POOL_TIMEOUT,
 	KEY_EXCLUDE_ARGS,
+	KEY_SINGLE_ARGS,
+	KEY_ROLE_ARGS,
+	KEY_MAY_KILL,
 	KEY_USER,
 	KEY_COMM,
 	KEY_ARGS,
 	KEY_CGROUP,
 	KEY_COUNT,
+	KEY_CLASS_FIRST = KEY_CLASS_KIND,
+	KEY_CLASS_LAST = KEY_MAY_KILL,
 };
 
 enum config_kind {
@@ -58,6 +64,7 @@ enum config_kind {
 	KIND_NUMBER,   /* uint32_t */
 	KIND_YES_NO,   /* bool */
 	KIND_PATH,     /* char[PATH_MAX], absolute */
+	KIND_CLASS,    /* enum class_kind */
 	KIND_FENCES,   /* uint32_t, bit n: enum fence n */
 	KIND_CHOICES,  /* struct choices, words of several elements */
 	KIND_WORDS,    /* struct choices, one element each */
@@ -73,10 +80,11 @@ struct config_key {
 	size_t offset;        /* in struct config; of a class key in struct worker_class */
 	const char *fallback; /* its default as it would be written; NULL: it depends on the user */
 	uint64_t min, max;
-	bool zero;           /* durations: 0s is allowed besides min to max */
-	bool empty;          /* an empty value is allowed */
-	const char *unknown; /* durations: the word that stands for UNKNOWN_U64, or NULL */
-	int rule;            /* protect keys: enum protect_kind */
+	bool zero;            /* durations: 0s is allowed besides min to max */
+	bool empty;           /* an empty value is allowed */
+	const char *unknown;  /* durations: the word that stands for UNKNOWN_U64, or NULL */
+	int rule;             /* protect keys: enum protect_kind */
+	unsigned class_kinds; /* class keys: bit n: for classes of enum class_kind n */
 };
 
 extern const struct config_key config_keys[KEY_COUNT];

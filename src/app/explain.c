@@ -30,7 +30,7 @@ static void explain_subject(const struct policy *policy, const struct subject *s
 {
 	e->role = s->role;
 	e->subject = s;
-	if (s->role == ROLE_WORKER)
+	if (role_is_judged(s->role))
 		fill_proofs(policy, s, e);
 }
 
@@ -66,8 +66,10 @@ static void explain_other(const struct look *l, struct explanation *e)
 		return;
 	}
 	e->role = ROLE_OTHER;
-	(void)snprintf(e->why, sizeof(e->why),
-		       "it is no worker: no child of a daemon of any class that never exec'ed");
+	(void)snprintf(
+		e->why, sizeof(e->why),
+		"it is no worker: no child of a daemon of any class that never exec'ed; and no "
+		"class of singles names it");
 }
 
 static struct ident host_of(const struct audit *a, const struct explanation *e)
@@ -184,23 +186,25 @@ static int write_retired(const struct options *o, const struct config *c, const 
 		return EXIT_BLIND;
 	}
 	if (!o->quiet)
-		log_notice("worker %d is retired: from policy.timeout on a sweep ends it",
-			   s->id.pid);
+		log_notice("%s %d is retired: from policy.timeout on a sweep ends it",
+			   role_name(s->role), s->id.pid);
 	return EXIT_CLEAN;
 }
 
 /* Whose worker is it? A marker of ours would not be believed for another user's. */
 static const char *refusal(const struct look *l, const struct explanation *e)
 {
-	if (e->role != ROLE_WORKER)
+	if (!role_is_judged(e->role))
 		return "it cannot be proven to be a worker";
+	if (e->role == ROLE_SINGLE && !e->subject->facts.may_kill)
+		return "its class does not say may_kill = yes";
 	if (l->self.euid != 0 && l->self.euid != e->subject->uid)
-		return "it is another user's worker";
+		return "it is another user's";
 	if (e->subject->facts.unreadable || e->subject->facts.vanished)
 		return "it cannot be read well enough to prove what it is";
 	if (e->subject->facts.changed || e->subject->facts.foreign_uid ||
 	    e->subject->facts.is_ancestor || e->subject->facts.is_self)
-		return "it is not what a worker is";
+		return "it is not what it was";
 	return NULL;
 }
 

@@ -131,7 +131,7 @@ static unsigned wants(const struct look *l, enum role role)
 {
 	unsigned want = EVIDENCE_IDENTITY | EVIDENCE_SOCKETS;
 
-	if (role == ROLE_WORKER)
+	if (role_is_judged(role))
 		want |= EVIDENCE_WAITS;
 	if (l->config->protect.wants_cgroup)
 		want |= EVIDENCE_CGROUP;
@@ -253,7 +253,7 @@ static bool is_listed(const struct audit *a, pid_t pid)
 static int cut_to_named(struct look *l, struct audit *a)
 {
 	for (size_t i = 0; i < l->living_count; i++)
-		if (!is_listed(a, l->living[i])) {
+		if (!is_listed(a, l->living[i]) && !audit_find(a, l->living[i])) {
 			l->missing = l->living[i];
 			return -EACCES;
 		}
@@ -344,10 +344,10 @@ int look_who(struct look *l, struct audit *ret)
 	return 0;
 }
 
-static bool has_worker(const struct audit *a)
+static bool has_judged(const struct audit *a)
 {
 	for (size_t i = 0; i < a->subject_count; i++)
-		if (a->subjects[i].role == ROLE_WORKER)
+		if (role_is_judged(a->subjects[i].role))
 			return true;
 	return false;
 }
@@ -364,7 +364,7 @@ int look_twice(struct look *l, uint64_t sample_ms, struct audit *ret)
 	uint64_t began_ms;
 	int err = look_take(l, ret);
 
-	if (err < 0 || !sample_ms || !has_worker(ret))
+	if (err < 0 || !sample_ms || !has_judged(ret))
 		return err;
 	began_ms = ret->boot_ms;
 	audit_done(ret);

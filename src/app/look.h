@@ -73,7 +73,7 @@ int look_take(struct look *l, struct audit *ret) _must_check_;
 int look_who(struct look *l, struct audit *ret) _must_check_;
 
 /**
- * Takes one look, and where there is a worker waits and takes another, so that progress between them can
+ * Takes one look, and where there is a worker or a single waits and takes another, so that progress between them can
  * be seen.
  *
  * @param sample_ms	0: one look only.

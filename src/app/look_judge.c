@@ -71,6 +71,13 @@ int look_markers(struct look *l, struct audit *a)
 	return 0;
 }
 
+static bool is_single(const struct audit *a, pid_t pid)
+{
+	const struct subject *s = audit_find(a, pid);
+
+	return s && s->role == ROLE_SINGLE;
+}
+
 int look_logged_hosts(struct look *l, struct audit *a)
 {
 	struct ledger_host h;
@@ -78,8 +85,9 @@ int look_logged_hosts(struct look *l, struct audit *a)
 	for (size_t i = 0; ledger_host_at(l->ledger, i, &h); i++) {
 		const struct proc *p = snapshot_find(&a->snapshot, h.id.pid);
 
+		/* One that is the host of itself alone is nobody's host. */
 		if (p && !tree_is_nothing(p) && h.pid_ns == l->self.pid_ns &&
-		    ident_equal(p->id, h.id) && tree_add_host(a, p) < 0)
+		    ident_equal(p->id, h.id) && !is_single(a, h.id.pid) && tree_add_host(a, p) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -128,6 +136,16 @@ static void describe_logs(const struct look *l, struct audit *a, const struct le
 	}
 }
 
+/* A program writes as the host of itself, and what it does is what a worker's bytes are. */
+static void ask_itself(const struct audit *a, const struct subject *s, struct ledger_question *q)
+{
+	q->host = q->worker;
+	q->host_alive = true;
+	q->class_name = NULL;
+	if (s->ev.blocked_ms != UNKNOWN_U64)
+		q->last_byte_ms = a->wall_ms - MIN(s->ev.blocked_ms, a->wall_ms);
+}
+
 static int ask_markers(struct look *l, const struct audit *a, const struct ledger_name *names,
 		       struct subject *s)
 {
@@ -157,6 +175,8 @@ static int ask_markers(struct look *l, const struct audit *a, const struct ledge
 		q.daemon = name_of(l, &a->daemons[s->daemon].ev);
 	if (s->socket.silent_ms != UNKNOWN_U64)
 		q.last_byte_ms = a->wall_ms - MIN(s->socket.silent_ms, a->wall_ms);
+	if (s->role == ROLE_SINGLE)
+		ask_itself(a, s, &q);
 	return ledger_ask(l->ledger, &q, &s->marks);
 }
 

@@ -146,6 +146,47 @@ static int find_task_socket(struct look *l, struct look_tables *t, const struct 
 	return 0;
 }
 
+static void describe_held(const struct socket_table *table, struct held_socket *h)
+{
+	const struct inet_row *inet = socket_table_inet(table, h->ino);
+	const struct unix_row *local = socket_table_unix(table, h->ino);
+
+	if (inet) {
+		h->transport = TRANSPORT_TCP;
+		h->local = inet->local;
+		h->remote = inet->remote;
+		h->recv_queue = inet->recv_queue;
+		h->send_queue = inet->send_queue;
+	} else if (local) {
+		h->transport = TRANSPORT_UNIX;
+		h->recv_queue = local->recv_queue;
+		h->send_queue = local->send_queue;
+	}
+}
+
+/* A program that stands alone has no task socket: each of its sockets may be what it waits for. */
+static int find_held(struct look *l, struct look_tables *t, struct subject *s)
+{
+	const struct socket_table *table;
+
+	task_socket_none(&s->socket);
+	if (!s->ev.socket_count)
+		return 0;
+	if (find_table(l, t, &s->ev, &table) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; table && i < s->ev.socket_count; i++)
+		describe_held(table, &s->ev.sockets[i]);
+	return 0;
+}
+
+static int find_sockets(struct look *l, struct look_tables *t, const struct audit *a,
+			struct subject *s)
+{
+	if (s->role == ROLE_WORKER)
+		return find_task_socket(l, t, a, s);
+	return s->role == ROLE_SINGLE ? find_held(l, t, s) : 0;
+}
+
 static bool holds(const struct evidence *e, uint64_t ino)
 {
 	for (size_t i = 0; i < e->socket_count; i++)
@@ -269,8 +310,7 @@ int look_sockets(struct look *l, struct audit *a)
 	if (!t || find_listeners(l, t, a) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->subject_count; i++)
-		if (a->subjects[i].role == ROLE_WORKER &&
-		    find_task_socket(l, t, a, &a->subjects[i]) < 0)
+		if (find_sockets(l, t, a, &a->subjects[i]) < 0)
 			return -ENOMEM;
 	if (a->subject_count && find_holders(l, a) < 0)
 		return -ENOMEM;

@@ -43,11 +43,11 @@ static void close_and_tell(struct reap *r, struct victim *v, enum outcome outcom
 	r->sink(r->arg, &v->record);
 }
 
-static void tell_unpinned(struct reap *r, struct ident id, int err)
+static void tell_unpinned(struct reap *r, const struct subject *s, int err)
 {
 	struct action_record record = {
-		.id = id,
-		.role = ROLE_WORKER,
+		.id = s->id,
+		.role = s->role,
 		.outcome = err == -ESRCH ? OUTCOME_VANISHED : OUTCOME_REFUSED,
 		.freed_bytes = UNKNOWN_U64,
 	};
@@ -59,8 +59,9 @@ static void tell_unpinned(struct reap *r, struct ident id, int err)
 /* A worker and its helpers, or none of them: one that is left would keep the task socket open. */
 static void pin_group(struct reap *r, const struct audit *first, size_t worker)
 {
+	const struct subject *s = &first->subjects[worker];
 	size_t at = r->count;
-	int err = reap_add(r, first->subjects[worker].id, ROLE_WORKER, at);
+	int err = reap_add(r, s->id, s->role, at);
 
 	if (err == 0)
 		err = reap_pin_helpers(r, first, worker, at);
@@ -68,7 +69,7 @@ static void pin_group(struct reap *r, const struct audit *first, size_t worker)
 		return;
 	while (r->count > at)
 		act_release(&r->victims[--r->count]);
-	tell_unpinned(r, first->subjects[worker].id, err);
+	tell_unpinned(r, s, err);
 }
 
 /* Pins must leave as many descriptors as the second look and the lists after it need. */
@@ -89,7 +90,7 @@ static void tell_held(struct reap *r, const struct audit *first, const struct pl
 	for (size_t i = plan->count; i < plan->count + plan->held; i++) {
 		struct action_record held = {
 			.id = first->subjects[plan->items[i]].id,
-			.role = ROLE_WORKER,
+			.role = first->subjects[plan->items[i]].role,
 			.outcome = OUTCOME_HELD,
 			.freed_bytes = UNKNOWN_U64,
 			.why = "max_kills_per_sweep or max_kills_per_hour is reached",
@@ -168,7 +169,8 @@ static void prepare(struct reap *r, struct victim *v)
 
 	if (!s)
 		return;
-	v->kill_at_once = v->role == ROLE_WORKER ? !s->facts.term_default : false;
+	/* A worker's handler may be its daemon's, which ends the whole group; a program's is its own. */
+	v->kill_at_once = v->role == ROLE_WORKER && !s->facts.term_default;
 	v->anon_bytes = s->ev.pss_bytes != UNKNOWN_U64 ? s->ev.pss_bytes : s->ev.anon_bytes;
 }
 
@@ -219,7 +221,7 @@ static int count_kills(struct reap *r)
 	for (size_t i = 0; i < r->count; i++) {
 		struct victim *v = &r->victims[i];
 
-		if (v->role != ROLE_WORKER || v->stage != ACT_PINNED ||
+		if (!role_is_judged(v->role) || v->stage != ACT_PINNED ||
 		    history_kill(&r->look->history, clock_boot_ms()) == 0)
 			continue;
 		close_and_tell(r, v, OUTCOME_HELD, "it cannot be counted: no memory");
@@ -238,7 +240,7 @@ static int get_ready(struct reap *r, const struct audit *first)
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < r->count; i++)
-		if (r->victims[i].role == ROLE_WORKER)
+		if (role_is_judged(r->victims[i].role))
 			spare_changed(r, first, &r->victims[i]);
 	reap_spare_helpers(r, 0);
 	r->need = REAP_INTENTS;
@@ -286,7 +288,7 @@ static bool is_over(const struct victim *v)
 /* A helper is ended after its worker: a pool would fork a new one in its place. */
 static bool may_step(const struct reap *r, const struct victim *v)
 {
-	return v->role == ROLE_WORKER || is_over(&r->victims[v->worker]);
+	return role_is_judged(v->role) || is_over(&r->victims[v->worker]);
 }
 
 static void note_unkillable(struct reap *r, const struct victim *v)

@@ -13,9 +13,10 @@ bool reap_same_uids(const struct evidence *a, const struct evidence *b)
 
 /* A helper may start another program whenever it likes; a worker that does is none any more. One that
  * is about to end has no program. */
-static const char *check_worker(const struct evidence *now, const struct evidence *then)
+static const char *check_judged(enum role role, const struct evidence *now,
+				const struct evidence *then)
 {
-	if (!(now->flags & PROC_FORKNOEXEC) ||
+	if ((role == ROLE_WORKER && !(now->flags & PROC_FORKNOEXEC)) ||
 	    (now->exe.ino && !file_id_equal(now->exe, then->exe)))
 		return "it runs another program";
 	return now->stopped ? "it is stopped" : NULL;
@@ -42,7 +43,7 @@ const char *reap_check(const struct reap *r, const struct victim *v)
 		return "it is another user's";
 	if (now.tracer || now.dumping == TRI_YES)
 		return "it is traced";
-	if (v->role == ROLE_WORKER)
-		return check_worker(&now, &then->ev);
+	if (role_is_judged(v->role))
+		return check_judged(v->role, &now, &then->ev);
 	return is_ended_with(worker) ? NULL : "its worker is not ended";
 }

@@ -100,12 +100,19 @@ static bool is_below(const struct snapshot *s, const struct proc *p, pid_t victi
 	return false;
 }
 
+/* What a program that stands alone has started is a program of its own. */
+static bool goes_with(const struct victim *worker, const struct proc *p)
+{
+	return worker->role != ROLE_SINGLE || proc_never_execed(p);
+}
+
 /* The worker to which a process below a living victim belongs. */
 static const struct victim *victim_above(const struct reap *r, const struct snapshot *s,
 					 const struct proc *p)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (r->victims[i].stage != ACT_DONE && is_below(s, p, r->victims[i].id.pid) &&
+		    goes_with(&r->victims[r->victims[i].worker], p) &&
 		    pin_alive(r->victims[i].dirfd))
 			return &r->victims[r->victims[i].worker];
 	return NULL;

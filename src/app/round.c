@@ -188,7 +188,7 @@ size_t round_left(const struct round *r)
 	size_t left = 0;
 
 	for (size_t i = 0; i < r->record_count; i++)
-		left += r->records[i].role == ROLE_WORKER && !is_gone(&r->records[i]) &&
+		left += role_is_judged(r->records[i].role) && !is_gone(&r->records[i]) &&
 			r->records[i].outcome != OUTCOME_SPARED;
 	return left;
 }

@@ -30,7 +30,7 @@ void correlate_mark_ancestors(struct audit *a, pid_t self)
 {
 	mark_above(a, self);
 	for (size_t i = 0; i < a->subject_count; i++)
-		if (a->subjects[i].role == ROLE_WORKER)
+		if (role_is_judged(a->subjects[i].role))
 			mark_above(a, a->subjects[i].id.pid);
 }
 
@@ -61,11 +61,13 @@ static const struct daemon *daemon_of(const struct audit *a, const struct subjec
 	return s->daemon >= 0 ? &a->daemons[s->daemon] : NULL;
 }
 
-/* A worker runs what its daemon runs, and stays what it was at the last look. */
-static bool has_changed(const struct evidence *e, const struct daemon *d,
+/* A worker runs what its daemon runs; and everybody stays what it was at the last look. */
+static bool has_changed(const struct subject *s, const struct daemon *d,
 			const struct history_entry *before)
 {
-	if (!(e->flags & PROC_FORKNOEXEC))
+	const struct evidence *e = &s->ev;
+
+	if (s->role == ROLE_WORKER && !(e->flags & PROC_FORKNOEXEC))
 		return true;
 	if (d && (!file_id_equal(e->exe, d->ev.exe) || e->net_ns != d->ev.net_ns))
 		return true;
@@ -117,7 +119,7 @@ static void add_guards(const struct correlate_input *in, const struct subject *s
 	f->other_pidns =
 		e->ns_pid == 1 || (d && d->ev.pid_ns && e->pid_ns && d->ev.pid_ns != e->pid_ns);
 	f->changed =
-		has_identity(e) && (!d || has_identity(&d->ev)) && has_changed(e, d, in->before);
+		has_identity(e) && (!d || has_identity(&d->ev)) && has_changed(s, d, in->before);
 	f->traced = e->tracer;
 	f->dumping = e->dumping == TRI_YES;
 	f->stopped = e->stopped;
@@ -206,7 +208,13 @@ void correlate_facts(const struct correlate_input *in, struct subject *s)
 {
 	struct facts *f = &s->facts;
 
-	*f = (struct facts){ .id = s->id, .uid = s->uid };
+	*f = (struct facts){
+		.id = s->id,
+		.uid = s->uid,
+		.single = s->role == ROLE_SINGLE,
+		.may_kill =
+			s->class_index >= 0 && in->audit->classes.class[s->class_index].may_kill,
+	};
 	add_guards(in, s, f);
 	activity_facts(in, s, f);
 	add_socket(in, s, f);

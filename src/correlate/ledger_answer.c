@@ -15,6 +15,13 @@ uint32_t ledger_case_worker(const struct ledger_case *c, const struct ledger_sco
 	return id.pid ? ledger_store_find_worker(&s->store, id) : LEDGER_NONE;
 }
 
+bool ledger_case_concerns(const struct ledger_case *c, const struct ledger_log *log)
+{
+	const char *class_name = c->question->class_name;
+
+	return !class_name || strcmp(log->class_name, class_name) == 0;
+}
+
 const struct ledger_log *ledger_case_next_log(const struct ledger_case *c,
 					      const struct ledger_log *log)
 {
@@ -222,6 +229,14 @@ static bool is_behind(const struct ledger *l, uint32_t uid)
 	return false;
 }
 
+/* What a program does after its last task, before it says that it is done, is no task. */
+static uint64_t last_word(const struct ledger_case *c)
+{
+	uint64_t done_ms = c->question->class_name ? 0 : ledger_case_done(c);
+
+	return MAX(c->facts->last_end_ms, done_ms);
+}
+
 static enum tri late_byte(const struct ledger_case *c, bool end_known)
 {
 	uint64_t last_byte_ms = c->question->last_byte_ms;
@@ -232,7 +247,7 @@ static enum tri late_byte(const struct ledger_case *c, bool end_known)
 		return TRI_NO;
 	if (!end_known)
 		return TRI_UNKNOWN;
-	return tri_of(last_byte_ms > c->facts->last_end_ms + ANSWER_LATE_BYTE_MS);
+	return tri_of(last_byte_ms > last_word(c) + ANSWER_LATE_BYTE_MS);
 }
 
 /* A host that is no longer that process has ended all its tasks, at the latest now. */

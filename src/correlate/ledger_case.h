@@ -28,6 +28,12 @@ struct ledger_case {
 /** @return the worker's number in a scope; LEDGER_NONE: the scope knows nothing of it. */
 uint32_t ledger_case_worker(const struct ledger_case *c, const struct ledger_scope *s);
 
+/** Tells whether a log's promises and its word on workers hold for the worker: they do for its class. */
+bool ledger_case_concerns(const struct ledger_case *c, const struct ledger_log *log);
+
+/** @return when the worker said for the last time that it is done; 0: never (ledger_word.c). */
+uint64_t ledger_case_done(const struct ledger_case *c);
+
 /** Lists the logs of the host one by one, beginning after NULL. @return the next; NULL: there is none. */
 const struct ledger_log *ledger_case_next_log(const struct ledger_case *c,
 					      const struct ledger_log *log);

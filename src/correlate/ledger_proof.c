@@ -20,7 +20,7 @@ static const struct ledger_log *next_class_log(const struct ledger_case *c,
 {
 	do
 		log = ledger_case_next_log(c, log);
-	while (log && strcmp(log->class_name, c->question->class_name) != 0);
+	while (log && !ledger_case_concerns(c, log));
 	return log;
 }
 

@@ -44,8 +44,8 @@ static bool is_retired(const struct ledger_case *c, const struct ledger_said *sa
 {
 	const struct ledger_log *log = ledger_state_log(c->ledger, said->log);
 
-	return log && strcmp(log->class_name, c->question->class_name) == 0 &&
-	       c->word_ms < said->ms && c->bound_ms <= said->ms;
+	return log && ledger_case_concerns(c, log) && c->word_ms < said->ms &&
+	       c->bound_ms <= said->ms;
 }
 
 void ledger_case_retired(struct ledger_case *c)
@@ -92,8 +92,7 @@ void ledger_case_operators(struct ledger_case *c)
 	}
 }
 
-/* Python's word that it is done, if it is about the last task that was begun. */
-static bool is_done(const struct ledger_case *c)
+uint64_t ledger_case_done(const struct ledger_case *c)
 {
 	uint64_t done_ms = 0;
 
@@ -104,6 +103,14 @@ static bool is_done(const struct ledger_case *c)
 			done_ms = MAX(done_ms,
 				      ledger_store_worker(&c->scope[i]->store, worker)->done_ms);
 	}
+	return done_ms;
+}
+
+/* Python's word that it is done, if it is about the last task that was begun. */
+static bool is_done(const struct ledger_case *c)
+{
+	uint64_t done_ms = ledger_case_done(c);
+
 	return done_ms && done_ms >= c->bound_ms;
 }
 

@@ -95,8 +95,8 @@ static void without_daemon(const struct audit *a, struct subject *s, const struc
 	s->host = tree_find_host(a, m->host);
 }
 
-/* One that this reaper itself saw as a living daemon's child stays a worker, whatever it did since:
- * if it exec'ed, a guard keeps it. */
+/* @return 1: it is a worker; 0: it is none; negative errno. One that this reaper itself saw as a living
+ * daemon's child stays a worker, whatever it did since: if it exec'ed, a guard keeps it. */
 static int add_if_worker(struct audit *a, const struct tree_input *in, const struct proc *p,
 			 size_t *room)
 {
@@ -121,15 +121,58 @@ static int add_if_worker(struct audit *a, const struct tree_input *in, const str
 		under_daemon(a, s, daemon, m);
 	else
 		without_daemon(a, s, m, class_index);
-	return 0;
+	return 1;
 }
 
-static int find_workers(struct audit *a, const struct tree_input *in, size_t *room)
+static bool is_below_daemon(const struct audit *a, const struct proc *p)
+{
+	for (int depth = 0; p && depth < MEMBERS_DEPTH_MAX; depth++) {
+		if (find_daemon(a, p->ppid) >= 0)
+			return true;
+		p = snapshot_find(&a->snapshot, p->ppid);
+	}
+	return false;
+}
+
+static void set_label(const struct audit *a, struct subject *s, const struct proc *p)
+{
+	const char *role = class_role_of(&a->classes.class[s->class_index], p);
+	size_t len = role ? strlen(role) : 0;
+
+	if (len)
+		memcpy(s->label, role, MIN(len, sizeof(s->label) - 1));
+}
+
+/* A program of its own: what a fork made of it, and what lives below a daemon, is a part of another. */
+static int add_if_single(struct audit *a, const struct proc *p, size_t *room)
+{
+	int class_index = proc_never_execed(p) || p->listed ? -1 : tree_single_class_of(a, p);
+	struct subject *s;
+
+	if (class_index < 0 || is_below_daemon(a, p))
+		return 0;
+	s = add_subject(a, p, ROLE_SINGLE, room);
+	if (!s)
+		return -ENOMEM;
+	s->class_index = class_index;
+	s->host_id = p->id; /* it writes as the host of itself */
+	set_label(a, s, p);
+	return 1;
+}
+
+/* Workers and singles, by pid. */
+static int find_judged(struct audit *a, const struct tree_input *in, size_t *room)
 {
 	for (size_t i = 0; i < a->snapshot.count; i++) {
 		const struct proc *p = &a->snapshot.procs[i];
+		int added;
 
-		if (!tree_is_nothing(p) && add_if_worker(a, in, p, room) < 0)
+		if (tree_is_nothing(p))
+			continue;
+		added = add_if_worker(a, in, p, room);
+		if (added == 0)
+			added = add_if_single(a, p, room);
+		if (added < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -150,12 +193,18 @@ static int find_subject(const struct audit *a, size_t count, pid_t pid)
 	return -1;
 }
 
-/* What a daemon started by another way than a worker is the daemon's own affair. */
+/* What a daemon started by another way than a worker is the daemon's own affair; and what a program that
+ * stands alone has started, and did not merely fork, is a program of its own. */
 static int worker_above(const struct audit *a, size_t workers, const struct proc *p)
 {
+	bool execed = false;
+
 	for (int depth = 0; p && depth < MEMBERS_DEPTH_MAX; depth++) {
 		int at = find_subject(a, workers, p->ppid);
 
+		execed |= !proc_never_execed(p);
+		if (at >= 0 && execed && a->subjects[at].role == ROLE_SINGLE)
+			return -1;
 		if (at >= 0 || find_daemon(a, p->ppid) >= 0)
 			return at;
 		p = snapshot_find(&a->snapshot, p->ppid);
@@ -293,7 +342,7 @@ int members_find(struct audit *a, const struct tree_input *in)
 {
 	size_t room = 0;
 
-	if (find_workers(a, in, &room) < 0 || find_below(a, &room) < 0 || sort_subjects(a) < 0)
+	if (find_judged(a, in, &room) < 0 || find_below(a, &room) < 0 || sort_subjects(a) < 0)
 		return -ENOMEM;
 	count_workers(a);
 	return 0;

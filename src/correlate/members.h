@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes below daemons, and those that lost theirs: workers, helpers, lost helpers. The second
- * half of tree_build(). Pure.
+ * The processes below daemons, those that lost theirs, and those that stand alone: workers, singles,
+ * helpers, lost helpers. The second half of tree_build(). Pure.
  */
 #ifndef REAPER_CORRELATE_MEMBERS_H
 #define REAPER_CORRELATE_MEMBERS_H

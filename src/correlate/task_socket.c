@@ -103,6 +103,17 @@ static const struct held_socket *by_descriptors(const struct task_socket_input *
 	return NULL;
 }
 
+void task_socket_none(struct task_socket *ret)
+{
+	*ret = (struct task_socket){
+		.state = SOCKET_NONE,
+		.fd = -1,
+		.host_held = TRI_NO,
+		.silent_ms = UNKNOWN_U64,
+		.hangup_ms = UNKNOWN_U64,
+	};
+}
+
 void task_socket_choose(const struct task_socket_input *in, struct task_socket *ret)
 {
 	const struct held_socket *h;

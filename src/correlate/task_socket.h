@@ -36,6 +36,9 @@ struct task_socket_lookup {
  */
 void task_socket_choose(const struct task_socket_input *in, struct task_socket *ret);
 
+/** Fills what is known of the task socket of a process that has none: nobody feeds it, no byte waits. */
+void task_socket_none(struct task_socket *ret);
+
 /**
  * Judges the host's end.
  *

@@ -78,19 +78,35 @@ bool tree_leader_gone(const struct audit *a, const struct proc *p)
 	return p->pgrp != p->id.pid && (!leader || tree_is_nothing(leader));
 }
 
+static bool has_singles(const struct audit *a)
+{
+	for (size_t i = 0; i < a->classes.count; i++)
+		if (a->classes.class[i].kind == CLASS_OF_SINGLES)
+			return true;
+	return false;
+}
+
 bool tree_wants_argv(const struct audit *a, const struct tree_input *in, const struct proc *p)
 {
 	if (tree_is_nothing(p))
 		return false;
 	if (proc_never_execed(p))
 		return tree_leader_gone(a, p);
-	return p->pgrp == p->id.pid || tree_host_above(a, in, p, -1);
+	return p->pgrp == p->id.pid || has_singles(a) || tree_host_above(a, in, p, -1);
 }
 
 int tree_class_of(const struct audit *a, const struct proc *p)
 {
 	for (size_t i = 0; i < a->classes.count; i++)
 		if (class_matches_argv(&a->classes.class[i], p))
+			return (int)i;
+	return -1;
+}
+
+int tree_single_class_of(const struct audit *a, const struct proc *p)
+{
+	for (size_t i = 0; i < a->classes.count; i++)
+		if (class_matches_single(&a->classes.class[i], p))
 			return (int)i;
 	return -1;
 }
@@ -169,16 +185,23 @@ static int find_daemons(struct audit *a)
 	return 0;
 }
 
+static bool is_single(const struct audit *a, const struct proc *p)
+{
+	return !proc_never_execed(p) && tree_single_class_of(a, p) >= 0;
+}
+
 static int find_hosts(struct audit *a, const struct tree_input *in)
 {
 	for (size_t i = 0; i < in->named_count; i++) {
 		const struct proc *p = snapshot_find(&a->snapshot, in->named_hosts[i]);
-		int at = p ? tree_add_host(a, p) : 0;
+		int at;
 
+		if (!p || is_single(a, p))
+			continue;
+		at = tree_add_host(a, p);
 		if (at < 0)
 			return at;
-		if (p)
-			a->hosts[at].named = true;
+		a->hosts[at].named = true;
 	}
 	for (size_t i = 0; i < a->daemon_count; i++) {
 		const struct daemon *d = &a->daemons[i];

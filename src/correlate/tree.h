@@ -26,14 +26,15 @@ struct tree_input {
 
 /**
  * Tells whether a process' argv must be read before tree_build(): those that may be a daemon (they
- * exec'ed, and lead their group or live below a possible host), and those that may have lost theirs.
+ * exec'ed, and lead their group or live below a possible host), and those that may have lost theirs;
+ * where there is a class of singles, every process that exec'ed.
  *
  * @return true if it must be read.
  */
 bool tree_wants_argv(const struct audit *a, const struct tree_input *in, const struct proc *p);
 
 /**
- * Finds hosts, daemons, workers, helpers and lost helpers in a->snapshot by a->classes.
+ * Finds hosts, daemons, workers, singles, helpers and lost helpers in a->snapshot by a->classes.
  *
  * @param a	its snapshot and classes are filled; hosts, daemons and subjects are filled here.
  * @return 0; -ENOMEM.
@@ -66,6 +67,9 @@ bool tree_leader_gone(const struct audit *a, const struct proc *p);
 
 /** @return the first class whose daemon this argv makes, or -1. */
 int tree_class_of(const struct audit *a, const struct proc *p);
+
+/** @return the first class of singles to which this argv makes its process belong, or -1. */
+int tree_single_class_of(const struct audit *a, const struct proc *p);
 
 /** @return the index of a host, or -1. */
 int tree_find_host(const struct audit *a, struct ident id);

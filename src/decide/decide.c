@@ -38,6 +38,16 @@ static enum missing missing_proof(const struct facts *f)
 	return f->tasks_bound ? MISSING_POOL_WORD : MISSING_BINDING;
 }
 
+/* Which proof a program that stands alone lacks. */
+static enum missing missing_word(const struct facts *f, bool proven)
+{
+	if (proven)
+		return MISSING_MAY_KILL;
+	if (!f->host_log)
+		return MISSING_OWN_LOG;
+	return f->logs_whole ? MISSING_OWN_END : MISSING_LOG_END;
+}
+
 /* Nothing speaks against it. */
 static enum reason calm(const struct facts *f)
 {
@@ -126,13 +136,40 @@ static bool is_silent(const struct policy *policy, const struct facts *f)
 	return f->silent_ms != UNKNOWN_U64 && f->silent_ms >= policy->silent_after_ms;
 }
 
+/* In a wait for others that nothing ends but them. Who waits for a child, or for a time, is not stuck. */
+static bool is_stuck(const struct policy *policy, const struct facts *f)
+{
+	static const bool waits_for_others[WAIT_KIND_COUNT] = {
+		[WAIT_POLL] = true,  [WAIT_PPOLL] = true, [WAIT_EPOLL] = true, [WAIT_SELECT] = true,
+		[WAIT_FUTEX] = true, [WAIT_READ] = true,  [WAIT_RECV] = true,
+	};
+
+	return waits_for_others[f->wait] && f->wait_forever == TRI_YES &&
+	       f->blocked_ms != UNKNOWN_U64 && f->blocked_ms >= policy->silent_after_ms;
+}
+
+/* A program without a task socket: how long it waits says what its silence says of a worker. */
+static struct verdict decide_single(const struct policy *policy, const struct facts *f, bool proven)
+{
+	enum reason guard;
+
+	if (!is_stuck(policy, f))
+		return keep(calm(f));
+	guard = guard_first(policy, f, false);
+	if (guard != REASON_COUNT)
+		return keep(guard);
+	return suspect(REASON_STUCK_WAIT, missing_word(f, proven));
+}
+
 struct verdict decide(const struct policy *policy, const struct facts *facts)
 {
 	struct candidate best = best_candidate(policy, facts);
 	enum reason guard;
 
-	if (best.fence)
+	if (best.fence && (!facts->single || facts->may_kill))
 		return fenced(policy, facts, &best);
+	if (facts->single)
+		return decide_single(policy, facts, best.fence);
 	if (!is_silent(policy, facts))
 		return keep(calm(facts));
 	guard = guard_first(policy, facts, false);

@@ -10,7 +10,7 @@
 #include "model/policy.h"
 #include "model/verdict.h"
 
-/** Decides about one worker. */
+/** Decides about one worker, or one program that stands alone. */
 struct verdict decide(const struct policy *policy, const struct facts *facts);
 
 /**

@@ -54,6 +54,9 @@ static bool is_unpooled(const struct facts *f)
 {
 	if (f->tasks_bound && f->unpooled[UNPOOLED_DECLARED] == TRI_YES)
 		return true;
+	/* A program that is the host of itself has no pool of which it could speak. */
+	if (f->single)
+		return false;
 	return f->unpooled[UNPOOLED_REPORTED] == TRI_YES ||
 	       f->unpooled[UNPOOLED_HOST_IDLE] == TRI_YES;
 }
@@ -74,7 +77,7 @@ static enum tri task_ended(const struct policy *policy _unused_, const struct fa
 
 static enum tri assumed(const struct policy *policy, const struct facts *f)
 {
-	if (policy->assume_leaked_after_ms == UNKNOWN_U64)
+	if (policy->assume_leaked_after_ms == UNKNOWN_U64 || f->single)
 		return TRI_NO;
 	if (!f->host_log || !f->logs_whole || f->silent_ms == UNKNOWN_U64)
 		return TRI_UNKNOWN;

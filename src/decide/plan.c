@@ -28,7 +28,7 @@ static int compare(const void *a, const void *b)
 
 static bool is_due(const struct subject *s)
 {
-	return s->role == ROLE_WORKER && s->verdict.action == ACTION_REAP;
+	return role_is_judged(s->role) && s->verdict.action == ACTION_REAP;
 }
 
 static int list_due(const struct audit *a, struct due **ret, size_t *ret_count)

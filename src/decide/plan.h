@@ -15,7 +15,7 @@ struct plan {
 };
 
 /**
- * Lists the workers that are due: longest blocked first, then largest, then by pid.
+ * Lists the workers and singles that are due: longest blocked first, then largest, then by pid.
  *
  * @param kills_last_hour	counted against limits->per_hour.
  * @param ret	filled; freed by the caller with plan_done().

@@ -8,8 +8,13 @@
 #include "base/macro.h"
 
 static const char *const role_names[] = {
-	[ROLE_OTHER] = "other",   [ROLE_HOST] = "host",     [ROLE_DAEMON] = "daemon",
-	[ROLE_WORKER] = "worker", [ROLE_HELPER] = "helper", [ROLE_LOST_HELPER] = "lost-helper",
+	[ROLE_OTHER] = "other",
+	[ROLE_HOST] = "host",
+	[ROLE_DAEMON] = "daemon",
+	[ROLE_WORKER] = "worker",
+	[ROLE_SINGLE] = "single",
+	[ROLE_HELPER] = "helper",
+	[ROLE_LOST_HELPER] = "lost-helper",
 	[ROLE_REAPER] = "reaper",
 };
 static_assert(ARRAY_SIZE(role_names) == ROLE_COUNT, "every role has a name");
@@ -19,6 +24,11 @@ const char *role_name(enum role role)
 	return role_names[role];
 }
 
+bool role_is_judged(enum role role)
+{
+	return role == ROLE_WORKER || role == ROLE_SINGLE;
+}
+
 static uint64_t known_or(uint64_t value, uint64_t other)
 {
 	return value == UNKNOWN_U64 ? other : value;
@@ -26,10 +36,13 @@ static uint64_t known_or(uint64_t value, uint64_t other)
 
 static void count_subject(const struct subject *s, struct audit_summary *sum)
 {
+	bool judged = role_is_judged(s->role);
+
 	sum->workers += s->role == ROLE_WORKER;
-	sum->keep += s->role == ROLE_WORKER && s->verdict.action == ACTION_KEEP;
+	sum->singles += s->role == ROLE_SINGLE;
+	sum->keep += judged && s->verdict.action == ACTION_KEEP;
 	sum->suspect += s->verdict.action == ACTION_SUSPECT;
-	if (s->verdict.action != ACTION_REAP || s->role != ROLE_WORKER)
+	if (s->verdict.action != ACTION_REAP || !judged)
 		return;
 	sum->reap++;
 	sum->reclaimable_bytes += known_or(s->ev.pss_bytes, known_or(s->ev.anon_bytes, 0));

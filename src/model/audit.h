@@ -28,7 +28,8 @@ enum role {
 	ROLE_HOST,
 	ROLE_DAEMON,
 	ROLE_WORKER,
-	ROLE_HELPER,      /* any other descendant of a worker */
+	ROLE_SINGLE, /* of a class of singles: one program, forked by no daemon */
+	ROLE_HELPER, /* any other descendant of a worker; of a single, what it forked and never exec'ed */
 	ROLE_LOST_HELPER, /* its group leader was a daemon; neither a worker nor below one any more */
 	ROLE_REAPER,
 	ROLE_COUNT,
@@ -70,7 +71,7 @@ struct daemon {
 	struct verdict verdict;
 };
 
-/* A worker, a helper or a lost helper. */
+/* A worker, a single, a helper or a lost helper. */
 struct subject {
 	struct ident id;
 	enum role role;
@@ -80,14 +81,15 @@ struct subject {
 	uint32_t threads;
 	uint64_t rss_bytes;
 	char comm[PROC_COMM_MAX];
-	bool orphan;            /* its daemon is dead */
-	int class_index;        /* -1: unknown */
-	int daemon;             /* index into audit.daemons; -1 */
-	int host;               /* index into audit.hosts; -1 */
-	int worker;             /* of a helper: index of its worker in audit.subjects; else -1 */
+	char label[CLASS_NAME_MAX]; /* of a single: its role in its class, or "" */
+	bool orphan;                /* its daemon is dead */
+	int class_index;            /* -1: unknown */
+	int daemon;                 /* index into audit.daemons; -1 */
+	int host;                   /* index into audit.hosts; -1 */
+	int worker; /* of a helper: index of its worker or single in audit.subjects; else -1 */
 	bool holds_task_socket; /* of a helper: its worker's */
 	struct ident daemon_id; /* the daemon that it had, also when that is dead; pid 0: unknown */
-	struct ident host_id;   /* likewise */
+	struct ident host_id;   /* likewise; of a single: itself */
 	struct evidence ev;
 	struct task_socket socket;
 	struct marker_facts marks;
@@ -115,16 +117,20 @@ struct audit {
 };
 
 struct audit_summary {
-	uint32_t workers, keep, suspect, reap; /* suspects: daemons and lost helpers too */
-	uint64_t reclaimable_bytes;            /* of those due: Pss, or where unknown anon */
+	uint32_t workers, singles;
+	uint32_t keep, suspect, reap; /* suspects: daemons and lost helpers too */
+	uint64_t reclaimable_bytes;   /* of those due: Pss, or where unknown anon */
 	uint64_t reclaimable_rss_bytes;
 };
 
 /** Counts workers and verdicts. */
 struct audit_summary audit_summarise(const struct audit *a);
 
-/** @return the worker, helper or lost helper with that pid, or NULL. */
+/** @return the worker, single, helper or lost helper with that pid, or NULL. */
 struct subject *audit_find(const struct audit *a, pid_t pid);
+
+/** @return true for those that are judged by themselves, and can be ended: workers and singles. */
+bool role_is_judged(enum role role);
 
 /** @return the role's name as explain --json shows it. */
 const char *role_name(enum role role);

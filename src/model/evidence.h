@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "model/ident.h"
+#include "model/socket.h"
 #include "model/tri.h"
 
 enum {
@@ -52,6 +53,12 @@ struct held_socket {
 	unsigned fds;     /* descriptors from 3 up that show this inode */
 	unsigned all_fds; /* all descriptors that show this inode */
 	enum tri tcp;     /* its xattr system.sockprotoname says TCP or TCPv6 */
+	/* What the tables say of it; of singles only. */
+	enum transport transport; /* TRANSPORT_UNKNOWN: it is in no table */
+	struct endpoint local;
+	struct endpoint remote;
+	uint64_t recv_queue; /* bytes; UNKNOWN_U64 */
+	uint64_t send_queue;
 };
 
 struct evidence {

@@ -22,6 +22,8 @@ const struct facts_field facts_fields[] = {
 	FACT("pid", id.pid, FACTS_PID, 1),
 	FACT("start", id.start, FACTS_U64, 1),
 	FACT("uid", uid, FACTS_U32, 1),
+	FACT("single", single, FACTS_BOOL, 1),
+	FACT("may_kill", may_kill, FACTS_BOOL, 1),
 	FACT("vanished", vanished, FACTS_BOOL, 1),
 	FACT("is_self", is_self, FACTS_BOOL, 1),
 	FACT("is_ancestor", is_ancestor, FACTS_BOOL, 1),

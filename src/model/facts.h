@@ -37,6 +37,8 @@ enum wait_kind {
 struct facts {
 	struct ident id;
 	uint32_t uid;
+	bool single;   /* one program, that writes its own log as the host of itself */
+	bool may_kill; /* its class says that a proof may end it; asked of singles only */
 
 	/* identity and state: true objects */
 	bool vanished;

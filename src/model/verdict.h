@@ -48,6 +48,9 @@ enum reason {
 	REASON_SILENT,
 	REASON_IDLE_DAEMON,
 	REASON_LOST_HELPER,
+	REASON_STUCK_WAIT,
+	REASON_GROWING,
+	REASON_CRASH_LOOP,
 	REASON_UNKILLABLE,
 	/* reap */
 	REASON_HOST_GONE,
@@ -80,6 +83,9 @@ enum missing {
 	MISSING_POOL_WORD, /* its tasks ended; whether the host pools it is not known */
 	MISSING_LOG_END,   /* its host's logs were not read to their end */
 	MISSING_EVIDENCE,  /* its socket could not be read */
+	MISSING_OWN_LOG,   /* a single without a believed log of its own */
+	MISSING_OWN_END,   /* a single whose log does not say that its work is done */
+	MISSING_MAY_KILL,  /* a single with a proof, whose class does not allow to end it */
 	MISSING_COUNT,
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/json_rows.h"
 
+#include "report/endpoint.h"
 #include "report/words.h"
 
 enum {
@@ -71,6 +72,7 @@ static void add_who(struct jsonw *row, const struct audit *a, const struct subje
 	jsonw_str(row, "role", role_name(s->role));
 	add_pid(row, "helper_of", worker);
 	add_class(row, a, s->class_index);
+	jsonw_str(row, "label", s->label[0] ? s->label : NULL);
 	add_pid(row, "daemon", daemon_pid(a, s));
 	add_pid(row, "host", host ? host : s->host_id.pid);
 	jsonw_int(row, "uid", s->uid);
@@ -109,6 +111,35 @@ static void add_socket(struct jsonw *row, const struct subject *s)
 	jsonw_u64(row, "send_queue", found ? t->send_queue : UNKNOWN_U64);
 }
 
+static void push_held(struct jsonw *list, const struct held_socket *h)
+{
+	bool known = h->transport != TRANSPORT_UNKNOWN, inet = h->transport == TRANSPORT_TCP;
+	struct jsonw row = jsonw_object();
+	char name[ENDPOINT_MAX];
+
+	jsonw_int(&row, "fd", h->fd);
+	jsonw_str(&row, "transport", transport_name(h->transport));
+	jsonw_str(&row, "local", inet ? endpoint_name(&h->local, name) : NULL);
+	jsonw_str(&row, "remote", inet ? endpoint_name(&h->remote, name) : NULL);
+	jsonw_u64(&row, "recv_queue", known ? h->recv_queue : UNKNOWN_U64);
+	jsonw_u64(&row, "send_queue", known ? h->send_queue : UNKNOWN_U64);
+	jsonw_push(list, &row);
+}
+
+/* Of a program that stands alone; a worker has its task socket. */
+static void add_held(struct jsonw *row, const struct subject *s)
+{
+	struct jsonw list = jsonw_list();
+
+	if (s->role != ROLE_SINGLE) {
+		jsonw_null(row, "sockets");
+		return;
+	}
+	for (size_t i = 0; i < s->ev.socket_count; i++)
+		push_held(&list, &s->ev.sockets[i]);
+	jsonw_add(row, "sockets", &list);
+}
+
 static void add_marks(struct jsonw *row, const struct subject *s)
 {
 	struct jsonw tasks = jsonw_list();
@@ -143,6 +174,7 @@ void json_rows_worker(struct jsonw *row, const struct audit *a, const struct sub
 	jsonw_tri(row, "wait_forever", judged ? s->facts.wait_forever : TRI_UNKNOWN);
 	jsonw_u64(row, "blocked_ms", judged ? s->facts.blocked_ms : UNKNOWN_U64);
 	add_socket(row, s);
+	add_held(row, s);
 	add_marks(row, s);
 	add_verdict(row, s);
 	jsonw_str(row, "why", words_why(a, s, why));
@@ -165,6 +197,7 @@ void json_rows_summary(struct jsonw *doc, const struct audit *a)
 	struct jsonw row = jsonw_object();
 
 	jsonw_int(&row, "workers", sum.workers);
+	jsonw_int(&row, "singles", sum.singles);
 	jsonw_int(&row, "keep", sum.keep);
 	jsonw_int(&row, "suspect", sum.suspect);
 	jsonw_int(&row, "reap", sum.reap);

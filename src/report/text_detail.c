@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "report/endpoint.h"
 
 enum {
 	PPM_PER_PERCENT = 10000,
@@ -43,6 +44,9 @@ static const char *const fixed[] = {
 	[REASON_SILENT] = NULL,
 	[REASON_IDLE_DAEMON] = "",
 	[REASON_LOST_HELPER] = NULL,
+	[REASON_STUCK_WAIT] = NULL,
+	[REASON_GROWING] = NULL,
+	[REASON_CRASH_LOOP] = NULL,
 	[REASON_UNKILLABLE] = NULL,
 	[REASON_HOST_GONE] = NULL,
 	[REASON_SIGNED_OFF] = NULL,
@@ -132,6 +136,12 @@ static void say_silent(const struct subject *s, char ret[WORDS_MAX])
 	}
 }
 
+static void say_stuck(const struct subject *s, char ret[WORDS_MAX])
+{
+	words_age(s->facts.blocked_ms, ret, WORDS_MAX);
+	add_wait(s, " ", ret);
+}
+
 static void say_due(const struct subject *s, char ret[WORDS_MAX])
 {
 	char age[WORDS_SHORT_MAX];
@@ -211,6 +221,8 @@ const char *text_detail(const struct audit *a, const struct subject *s, char ret
 		say_silent(s, ret);
 	else if (reason == REASON_LOST_HELPER)
 		say_lost(s, ret);
+	else if (reason == REASON_STUCK_WAIT)
+		say_stuck(s, ret);
 	else if (reason == REASON_UNKILLABLE || reason == REASON_UNINTERRUPTIBLE ||
 		 reason == REASON_UNKNOWN_WAIT)
 		add_wait(s, "", ret);
@@ -232,6 +244,26 @@ const char *text_detail_helper(const struct audit *a, const struct subject *s)
 	return "";
 }
 
+const char *text_detail_held(const struct held_socket *h, char ret[WORDS_MAX])
+{
+	char local[ENDPOINT_MAX], remote[ENDPOINT_MAX];
+	char in[WORDS_SHORT_MAX], out[WORDS_SHORT_MAX], ends[2 * ENDPOINT_MAX + 16] = "";
+
+	if (h->transport == TRANSPORT_UNKNOWN) {
+		snprintf(ret, WORDS_MAX, "fd %d: a socket in no table that was read", h->fd);
+		return ret;
+	}
+	if (h->transport == TRANSPORT_TCP && !h->remote.port)
+		snprintf(ends, sizeof(ends), " listens on %s", endpoint_name(&h->local, local));
+	else if (h->transport == TRANSPORT_TCP)
+		snprintf(ends, sizeof(ends), " %s to %s", endpoint_name(&h->local, local),
+			 endpoint_name(&h->remote, remote));
+	snprintf(ret, WORDS_MAX, "fd %d: %s%s, %s to read, %s to send", h->fd,
+		 transport_name(h->transport), ends, words_size(h->recv_queue, in, sizeof(in)),
+		 words_size(h->send_queue, out, sizeof(out)));
+	return ret;
+}
+
 const char *text_detail_missing(const struct subject *s, char ret[WORDS_MAX])
 {
 	const char *missing = words_missing(s->verdict.missing);
@@ -241,7 +273,7 @@ const char *text_detail_missing(const struct subject *s, char ret[WORDS_MAX])
 	ret[0] = '\0';
 	if (s->verdict.action != ACTION_SUSPECT || !missing)
 		return ret;
-	if (t->state == SOCKET_UNKNOWN || t->state == SOCKET_NONE)
+	if (s->role == ROLE_SINGLE || t->state == SOCKET_UNKNOWN || t->state == SOCKET_NONE)
 		snprintf(ret, WORDS_MAX, "%s", missing);
 	else if (!t->recv_queue && !t->send_queue)
 		snprintf(ret, WORDS_MAX, "%s; queues empty", missing);

@@ -16,4 +16,7 @@ const char *text_detail_helper(const struct audit *a, const struct subject *s);
 /** Says what a suspect lacks, and what waits in its socket; "" where there is nothing. @return ret. */
 const char *text_detail_missing(const struct subject *s, char ret[WORDS_MAX]);
 
+/** Says where one socket of a program that stands alone leads, and what waits in it. @return ret. */
+const char *text_detail_held(const struct held_socket *h, char ret[WORDS_MAX]);
+
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/endpoint.h"
+#include "report/text_detail.h"
 #include "report/words.h"
 
 enum {
@@ -15,6 +16,7 @@ enum {
 	EVIDENCE_COLUMN = 17,
 	EVIDENCE_FOREIGN_COLUMNS = 60,
 	EVIDENCE_COMM_COLUMNS = 15,
+	EVIDENCE_HELD_SHOWN = 16, /* sockets of a program that stands alone */
 	PPM_PER_PERCENT = 10000,
 };
 
@@ -149,6 +151,24 @@ static void say_socket(struct lines *l, const struct task_socket *t, const struc
 	line_end(l);
 }
 
+/* Of a program that stands alone: each socket may be what it waits for. */
+static void say_held(struct lines *l, const struct evidence *e)
+{
+	size_t shown = MIN(e->socket_count, (size_t)EVIDENCE_HELD_SHOWN);
+	char text[WORDS_MAX];
+
+	for (size_t i = 0; i < shown; i++) {
+		label(l, "socket");
+		line_wrap(l, text_detail_held(&e->sockets[i], text), "", EVIDENCE_COLUMN);
+		line_end(l);
+	}
+	if (shown == e->socket_count)
+		return;
+	label(l, "sockets");
+	line_printf(l, "and %zu more", e->socket_count - shown);
+	line_end(l);
+}
+
 static void say_markers(struct lines *l, const struct subject *s)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
@@ -157,7 +177,8 @@ static void say_markers(struct lines *l, const struct subject *s)
 
 	buf_str(&text, marker_state_name(m->state));
 	if (!m->host_log) {
-		buf_str(&text, "; there is no log of its host that may be believed");
+		buf_printf(&text, "; there is no log of %s that may be believed",
+			   s->role == ROLE_SINGLE ? "its own" : "its host");
 		say(l, "markers", &text);
 		return;
 	}
@@ -232,8 +253,11 @@ void text_evidence(struct lines *l, const struct explanation *e)
 	say_wait(l, ev, f);
 	if (f)
 		say_activity(l, f);
-	if (s && s->role == ROLE_WORKER) {
-		say_socket(l, &s->socket, &s->facts);
+	if (s && role_is_judged(s->role)) {
+		if (s->role == ROLE_WORKER)
+			say_socket(l, &s->socket, &s->facts);
+		else
+			say_held(l, ev);
 		say_markers(l, s);
 		say_signals(l, ev);
 	}

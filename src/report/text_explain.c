@@ -83,12 +83,18 @@ static void title(struct lines *l, const struct explanation *e)
 	line_color(l, LINE_PLAIN);
 	if (s) {
 		if (s->role == ROLE_HELPER && s->worker >= 0)
-			line_printf(l, " of worker %" PRId32, a->subjects[s->worker].id.pid);
+			line_printf(l, " of %s %" PRId32, role_name(a->subjects[s->worker].role),
+				    a->subjects[s->worker].id.pid);
 		if (s->daemon_id.pid)
 			line_printf(l, " of daemon %" PRId32 "%s", s->daemon_id.pid,
 				    s->orphan ? ", which is gone" : "");
 		add_class(l, a, s->class_index);
-		add_host(l, a, s->host, s->host_id);
+		if (s->role != ROLE_SINGLE)
+			add_host(l, a, s->host, s->host_id);
+		if (s->label[0]) {
+			line_text(l, ", role ");
+			line_foreign(l, s->label, EXPLAIN_LABEL_COLUMNS);
+		}
 	} else if (e->daemon) {
 		add_class(l, a, e->daemon->class_index);
 		add_host(l, a, e->daemon->host, (struct ident){ 0 });

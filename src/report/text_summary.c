@@ -28,6 +28,9 @@ static void say_workers(const struct audit_summary *sum, uint32_t suspects, stru
 	char size[WORDS_SHORT_MAX];
 
 	buf_printf(line, "%" PRIu32 " worker%s, ", sum->workers, sum->workers == 1 ? "" : "s");
+	if (sum->singles)
+		buf_printf(line, "%" PRIu32 " single%s, ", sum->singles,
+			   sum->singles == 1 ? "" : "s");
 	if (!sum->reap) {
 		buf_str(line, "nothing due.");
 	} else {

@@ -15,7 +15,8 @@ enum {
 	TREE_LOG_COLUMNS_MIN = 20, /* a log's name that has less room goes into a line of its own */
 	TREE_VERDICT_COLUMNS = 9,
 	TREE_REASON_COLUMNS = 14,
-	TREE_HOST_INDENT = 5, /* below the number in "host 4711" */
+	TREE_SOCKETS_SHOWN = 4, /* of a program that is stuck; all of them with -v */
+	TREE_HOST_INDENT = 5,   /* below the number in "host 4711" */
 };
 
 /* What precedes a line: our own glyphs, so no foreign byte ever gets here. */
@@ -126,13 +127,33 @@ static size_t helpers_of(const struct audit *a, size_t worker)
 {
 	size_t n = 0;
 
-	if (a->subjects[worker].role != ROLE_WORKER)
+	if (!role_is_judged(a->subjects[worker].role))
 		return 0;
 	while (worker + 1 + n < a->subject_count &&
 	       a->subjects[worker + 1 + n].role == ROLE_HELPER &&
 	       a->subjects[worker + 1 + n].worker == (int)worker)
 		n++;
 	return n;
+}
+
+/* Which of several programs of its class it is; of one that is stuck, what it may be waiting for. */
+static void draw_single(struct tree *t, const struct subject *s, const struct prefix *under,
+			unsigned column)
+{
+	size_t shown = s->verdict.reason == REASON_STUCK_WAIT ? s->ev.socket_count : 0;
+	char text[WORDS_MAX];
+
+	if (s->label[0]) {
+		line_text(&t->l, under->text);
+		line_pad(&t->l, column);
+		line_text(&t->l, "role ");
+		line_foreign(&t->l, s->label, TREE_CLASS_COLUMNS);
+		line_end(&t->l);
+	}
+	if (!t->l.style->verbose)
+		shown = MIN(shown, (size_t)TREE_SOCKETS_SHOWN);
+	for (size_t i = 0; i < shown; i++)
+		continued(t, text_detail_held(&s->ev.sockets[i], text), under, column);
 }
 
 static void draw_subject(struct tree *t, size_t index, const struct prefix *at, bool last)
@@ -156,6 +177,8 @@ static void draw_subject(struct tree *t, size_t index, const struct prefix *at, 
 	column += TREE_REASON_COLUMNS;
 	line_pad(&t->l, column);
 	detail_and_size(t, text_detail(t->a, s, text), rss_of(s), &beside, column);
+	if (s->role == ROLE_SINGLE)
+		draw_single(t, s, &beside, reason_column);
 	if (text_detail_missing(s, text)[0])
 		continued(t, text, &beside, reason_column);
 	if (t->l.style->verbose && s->verdict.action == ACTION_SUSPECT &&
@@ -170,10 +193,15 @@ static bool is_orphan(const struct subject *s)
 	return s->role == ROLE_LOST_HELPER || (s->role == ROLE_WORKER && s->daemon < 0);
 }
 
+static bool is_single_of(const struct subject *s, int class_index)
+{
+	return s->role == ROLE_SINGLE && s->class_index == class_index;
+}
+
 /* Tells whether a subject stands below the daemon of that index; -1: among the host's orphans. */
 static bool stands_below(const struct subject *s, int host, int daemon)
 {
-	if (s->role == ROLE_HELPER)
+	if (s->role == ROLE_HELPER || s->role == ROLE_SINGLE)
 		return false;
 	if (daemon < 0)
 		return is_orphan(s) && s->host == host;
@@ -337,6 +365,28 @@ static void draw_host(struct tree *t, int index)
 	draw_below_host(t, index);
 }
 
+/* Programs that stand alone, below their class. */
+static void draw_singles(struct tree *t, int class_index)
+{
+	const struct prefix margin = { "" };
+	size_t left = 0;
+
+	for (size_t i = 0; i < t->a->subject_count; i++)
+		left += is_single_of(&t->a->subjects[i], class_index);
+	if (!left)
+		return;
+	line_color(&t->l, LINE_BOLD);
+	line_text(&t->l, "class ");
+	line_foreign(&t->l, t->a->classes.class[class_index].name, TREE_CLASS_COLUMNS);
+	line_color(&t->l, LINE_PLAIN);
+	line_text(&t->l, "  ");
+	say_count(t, (uint32_t)left, "single");
+	line_end(&t->l);
+	for (size_t i = 0; i < t->a->subject_count && left; i++)
+		if (is_single_of(&t->a->subjects[i], class_index))
+			draw_subject(t, i, &margin, --left == 0);
+}
+
 static int pid_width(const struct audit *a)
 {
 	pid_t most = 0;
@@ -360,5 +410,7 @@ void text_audit(const struct audit *a, const struct text_style *style, struct bu
 		line_end(&t.l);
 		draw_below_host(&t, -1);
 	}
+	for (size_t i = 0; i < a->classes.count; i++)
+		draw_singles(&t, (int)i);
 	text_summary(a, style, ret);
 }

@@ -35,6 +35,14 @@ static const struct {
 			      "sweep more often, or let each host write a log of its own" },
 	[MISSING_EVIDENCE] = { "its task socket could not be read",
 			       "run reaper as its user or as root, in its namespaces" },
+	[MISSING_OWN_LOG] = { "no marker log of its own: cannot tell a hang from work",
+			      "let it write one (reaper_markers, reaper-markers(5)); if it was "
+			      "given up: `reaper retire PID`" },
+	[MISSING_OWN_END] = { "its log does not say that its work is done",
+			      "let it write `begin` and `end` for each task, with pool=none; if it "
+			      "was given up: `reaper retire PID`" },
+	[MISSING_MAY_KILL] = { "proven, but its class does not say may_kill",
+			       "may_kill = yes in its [class]" },
 };
 static_assert(ARRAY_SIZE(missing_words) == MISSING_COUNT, "every missing proof has words");
 

@@ -42,6 +42,9 @@ static const char *const fixed[] = {
 	[REASON_LOST_HELPER] =
 		"its group leader was a daemon, and it is no worker nor below one any "
 		"more",
+	[REASON_STUCK_WAIT] = NULL,
+	[REASON_GROWING] = NULL,
+	[REASON_CRASH_LOOP] = NULL,
 	[REASON_UNKILLABLE] = NULL,
 	[REASON_HOST_GONE] =
 		"its JVM has exited and nobody holds the host's end of its task socket",
@@ -124,6 +127,16 @@ static void say_silent(const struct subject *s, char ret[WORDS_MAX])
 		 wait ? wait : "", missing ? " (" : "", missing ? missing : "", missing ? ")" : "");
 }
 
+static void say_stuck(const struct subject *s, char ret[WORDS_MAX])
+{
+	char age[WORDS_SHORT_MAX], name[WORDS_NAME_MAX];
+	const char *wait = words_wait(s, name), *missing = words_missing(s->verdict.missing);
+
+	snprintf(ret, WORDS_MAX, "its main thread has been in %s without a timeout for %s%s%s%s",
+		 wait ? wait : "a wait", words_age(s->facts.blocked_ms, age, sizeof(age)),
+		 missing ? " (" : "", missing ? missing : "", missing ? ")" : "");
+}
+
 static void say_unkillable(const struct subject *s, char ret[WORDS_MAX])
 {
 	char name[WORDS_NAME_MAX];
@@ -158,6 +171,9 @@ static void say_number(const struct audit *a, const struct subject *s, char ret[
 		break;
 	case REASON_SILENT:
 		say_silent(s, ret);
+		break;
+	case REASON_STUCK_WAIT:
+		say_stuck(s, ret);
 		break;
 	case REASON_UNKILLABLE:
 		say_unkillable(s, ret);
@@ -210,7 +226,7 @@ static void say_helper(const struct audit *a, const struct subject *s, char ret[
 	const char *fate = "it stays with it";
 
 	if (worker)
-		snprintf(of, sizeof(of), "worker %" PRId32, worker->id.pid);
+		snprintf(of, sizeof(of), "%s %" PRId32, role_name(worker->role), worker->id.pid);
 	if (s->verdict.action == ACTION_REAP)
 		fate = s->holds_task_socket ? "it holds the task socket too and is ended with it"
 					    : "it is ended with it";

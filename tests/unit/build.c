@@ -234,12 +234,44 @@ struct subject *build_worker(struct audit *a, int daemon, pid_t pid)
 	return s;
 }
 
+int build_lone_class(struct audit *a)
+{
+	struct worker_class *c = &a->classes.class[a->classes.count];
+
+	snprintf(c->name, sizeof(c->name), "nightly");
+	c->kind = CLASS_OF_SINGLES;
+	c->args.count = 1;
+	c->args.choice[0].count = 1;
+	snprintf(c->args.choice[0].word[0], CLASS_WORD_MAX, "nightly.py");
+	return (int)a->classes.count++;
+}
+
+struct subject *build_single(struct audit *a, int class_index, pid_t pid)
+{
+	struct subject *s = build_subject(a, ROLE_SINGLE, -1, pid);
+
+	s->orphan = false;
+	s->class_index = class_index;
+	s->host_id = s->id;
+	s->facts = build_facts(s->id);
+	s->facts.single = true;
+	s->facts.wait = WAIT_POLL;
+	s->facts.wait_forever = TRI_YES;
+	s->facts.blocked_ms = 20 * BUILD_MINUTE;
+	s->facts.silent_ms = 20 * BUILD_MINUTE;
+	s->socket.state = SOCKET_NONE;
+	s->verdict.action = ACTION_SUSPECT;
+	s->verdict.reason = REASON_STUCK_WAIT;
+	s->verdict.missing = MISSING_OWN_LOG;
+	return s;
+}
+
 struct subject *build_helper(struct audit *a, pid_t pid)
 {
 	size_t worker = a->subject_count - 1;
 	struct subject *s;
 
-	while (a->subjects[worker].role != ROLE_WORKER)
+	while (!role_is_judged(a->subjects[worker].role))
 		worker--;
 	s = build_subject(a, ROLE_HELPER, a->subjects[worker].daemon, pid);
 	s->worker = (int)worker;

@@ -49,7 +49,17 @@ struct daemon *build_daemon(struct audit *a, int host, pid_t pid);
  */
 struct subject *build_worker(struct audit *a, int daemon, pid_t pid);
 
-/** Adds a helper of the last worker. @return it, valid until the next subject. */
+/** Adds a class of singles, "nightly". @return its index. */
+int build_lone_class(struct audit *a);
+
+/**
+ * Adds a single of that class, stuck in poll without a timeout for 20 minutes, without a marker log.
+ *
+ * @return it, valid until the next subject.
+ */
+struct subject *build_single(struct audit *a, int class_index, pid_t pid);
+
+/** Adds a helper of the last worker or single. @return it, valid until the next subject. */
 struct subject *build_helper(struct audit *a, pid_t pid);
 
 /** Adds a lost helper. @param daemon index, or -1. @return it, valid until the next subject. */

@@ -5,7 +5,7 @@
  *	H4711 D4790/4711/pyspark:1 W4801/4790@4711 h4805/4801@4711
  *
  * is a host, its daemon with its class and one worker, the worker below that daemon and of that host, and
- * a helper of that worker. A host that --host names has a `*`; `l` is a lost helper, `o` an orphan, `-` nobody.
+ * a helper of that worker. `S` is a single. A host that --host names has a `*`; `l` is a lost helper, `o` an orphan, `-` nobody.
  */
 #ifndef REAPER_TESTS_CENSUS_H
 #define REAPER_TESTS_CENSUS_H
@@ -130,7 +130,10 @@ static inline void census_put(char text[CENSUS_TEXT], const char *format, pid_t 
 static inline void census_text(const struct audit *a, char text[CENSUS_TEXT])
 {
 	static const char *const subjects[ROLE_COUNT] = {
-		[ROLE_WORKER] = " W%d/%d", [ROLE_HELPER] = " h%d/%d", [ROLE_LOST_HELPER] = " l%d/%d"
+		[ROLE_WORKER] = " W%d/%d",
+		[ROLE_SINGLE] = " S%d/%d",
+		[ROLE_HELPER] = " h%d/%d",
+		[ROLE_LOST_HELPER] = " l%d/%d",
 	};
 
 	text[0] = '\0';

@@ -123,3 +123,98 @@ Test(class, hosts)
 		cr_expect_eq(class_matches_host(&c, hosts[i].comm), hosts[i].want, "%s",
 			     hosts[i].why);
 }
+
+/* ---- programs that stand alone ---- */
+
+static struct worker_class nightly(void)
+{
+	struct worker_class c = { .name = "nightly", .kind = CLASS_OF_SINGLES };
+
+	choice(&c.args, "nightly.py");
+	choice(&c.args, "-m nightly");
+	choice(&c.args, "server --port");
+	choice(&c.args, "/opt/exact.py");
+	choice(&c.exclude_args, "--dry");
+	choice(&c.role_args, "--job_name");
+	choice(&c.role_args, "--task=");
+	return c;
+}
+
+static const struct {
+	const char *why;
+	bool want;
+	const char *argv;
+	size_t len;
+} singles[] = {
+	{ "a script", true, ARGV("python3\0nightly.py") },
+	{ "a script by its path", true, ARGV("python3\0-u\0/srv/jobs/nightly.py\0--x") },
+	{ "a script that is started itself", true, ARGV("/srv/jobs/nightly.py\0--x") },
+	{ "a module", true, ARGV("python3\0-X\0utf8\0-m\0nightly") },
+	{ "a program and its first argument", true, ARGV("/usr/bin/server\0--port\08500") },
+	{ "a program with another first argument", false, ARGV("/usr/bin/server\0--host") },
+	{ "a path that is named whole", true, ARGV("python3\0/opt/exact.py") },
+	{ "another path to that name", false, ARGV("python3\0/srv/exact.py") },
+	{ "a path that only ends so", false, ARGV("python3\0/srv/my_nightly.py") },
+	{ "a directory that is called so", false, ARGV("python3\0nightly.py/") },
+	{ "an editor of the script, whose own words come first", false,
+	  ARGV("vim\0notes\0nightly.py") },
+	{ "a wrapper", false, ARGV("timeout\0005\0python3\0nightly.py") },
+	{ "a shell that is going to exec it", false, ARGV("sh\0-c\0python3 nightly.py") },
+	{ "an argument forbids it", false, ARGV("python3\0nightly.py\0--dry-run") },
+	{ "nothing", false, "", 0 },
+	{ "an argv that was not read", false, NULL, 0 },
+};
+
+Test(class, singles)
+{
+	struct worker_class c = nightly(), daemons = pyspark();
+
+	for (size_t i = 0; i < ARRAY_SIZE(singles); i++) {
+		char bytes[128] = { 0 };
+		struct proc p = { .argv_len = singles[i].len };
+
+		if (singles[i].argv) {
+			memcpy(bytes, singles[i].argv, singles[i].len);
+			p.argv = bytes;
+		}
+		cr_expect_eq(class_matches_single(&c, &p), singles[i].want, "%s", singles[i].why);
+		cr_expect_not(class_matches_argv(&c, &p), "it has no daemons: %s", singles[i].why);
+		cr_expect_not(class_matches_single(&daemons, &p), "and those no singles: %s",
+			      singles[i].why);
+	}
+	choice(&c.daemon_args, "-m pyspark.daemon");
+	choice(&c.host_comm, "java");
+	cr_expect_not(class_matches_host(&c, "java"), "nor hosts");
+}
+
+static const struct {
+	const char *why, *want;
+	const char *argv;
+	size_t len;
+} roles[] = {
+	{ "behind an equals sign", "ps", ARGV("python3\0nightly.py\0--job_name=ps") },
+	{ "in the next argument", "worker", ARGV("python3\0nightly.py\0--job_name\0worker") },
+	{ "a word that ends in an equals sign", "7", ARGV("python3\0nightly.py\0--task=7") },
+	{ "nothing behind it", "", ARGV("python3\0nightly.py\0--task=\0x") },
+	{ "the last argument", NULL, ARGV("python3\0nightly.py\0--job_name") },
+	{ "a longer word", NULL, ARGV("python3\0nightly.py\0--job_names=ps") },
+	{ "the first one counts", "ps", ARGV("python3\0--job_name=ps\0--task=7") },
+	{ "none", NULL, ARGV("python3\0nightly.py") },
+};
+
+Test(class, roles)
+{
+	struct worker_class c = nightly();
+
+	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
+		char bytes[128] = { 0 };
+		struct proc p = { .argv = bytes, .argv_len = roles[i].len };
+		const char *role;
+
+		memcpy(bytes, roles[i].argv, roles[i].len);
+		role = class_role_of(&c, &p);
+		cr_expect_eq(role != NULL, roles[i].want != NULL, "%s", roles[i].why);
+		if (role && roles[i].want)
+			cr_expect_str_eq(role, roles[i].want, "%s", roles[i].why);
+	}
+}

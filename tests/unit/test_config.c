@@ -592,11 +592,11 @@ Test(config, settings_stand_in_the_order_of_the_file)
 	struct problem p;
 
 	cr_assert_eq(config_load_text("F", NULL, 0, NULL, 0, &c, &p), 0);
-	cr_assert_eq(c->setting_count, 26);
-	for (size_t i = 0; i < KEY_DAEMON_ARGS; i++)
+	cr_assert_eq(c->setting_count, 28);
+	for (size_t i = 0; i < KEY_CLASS_FIRST; i++)
 		cr_expect_str_eq(c->settings[i].key, config_keys[i].name);
 	cr_expect_str_eq(c->settings[0].section, "reaper");
-	cr_expect_str_eq(c->settings[KEY_DAEMON_ARGS].section, "class pyspark");
+	cr_expect_str_eq(c->settings[KEY_CLASS_FIRST].section, "class pyspark");
 }
 
 /* ---- the shipped file ---- */

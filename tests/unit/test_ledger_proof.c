@@ -16,6 +16,76 @@ static void byte_at_18s_and_1ms(struct ledger_question *q)
 	q->last_byte_ms = 18001;
 }
 
+/* A program that is the host of itself: worker and host are one, and any class' promise is its own. */
+static void ask_itself(struct ledger_question *q)
+{
+	q->host = q->worker;
+	q->daemon.id.pid = 0;
+	q->class_name = NULL;
+	q->last_byte_ms = 9000;
+}
+
+static void ask_itself_later(struct ledger_question *q)
+{
+	ask_itself(q);
+	q->last_byte_ms = 30000;
+}
+
+static void ask_other_program(struct ledger_question *q)
+{
+	ask_itself(q);
+	q->class_name = "pyspark";
+}
+
+static void ask_other_program_later(struct ledger_question *q)
+{
+	ask_itself_later(q);
+	q->class_name = "pyspark";
+}
+
+#define ITSELF "log 1 1000\n1000 host host=4801:80 WHO class=single pool=none tasks=all\n"
+#define DONE   "21000 done " W "\n"
+
+static const struct script_row itself[] = {
+	{ .why = "its tasks ended",
+	  ITSELF SERVED,
+	  "ended 0/1 end=8000 declared@8000 tasks=17",
+	  ask_itself },
+	{ .why = "a task is open",
+	  ITSELF "5000 begin task=17 " W,
+	  "open 1/1 since=5000 !declared !idle tasks=17",
+	  ask_itself },
+	{ .why = "it ran long after its last task",
+	  ITSELF SERVED,
+	  "ended 0/1 end=8000 late declared@8000 tasks=17",
+	  ask_itself_later },
+	{ .why = "it ran on until it said that it was done",
+	  ITSELF SERVED DONE,
+	  "ended 0/1 end=8000 declared@8000 tasks=17",
+	  ask_itself_later },
+	{ .why = "a worker's `done` does not say so much",
+	  ITSELF SERVED DONE,
+	  "ended 0/1 end=8000 late tasks=17",
+	  ask_other_program_later },
+	{ .why = "done, and on with another task",
+	  ITSELF SERVED DONE "22000 begin task=18 " W "\n23000 end task=18",
+	  "ended 0/2 end=23000 declared@23000 tasks=18,17",
+	  ask_itself_later },
+	{ .why = "of another class nothing is promised where a class is asked for",
+	  ITSELF SERVED,
+	  "ended 0/1 end=8000 tasks=17",
+	  ask_other_program },
+	{ .why = "it gave itself up",
+	  ITSELF "9000 retired " W,
+	  "retired retired@9000",
+	  ask_itself },
+};
+
+Test(ledger_proof, a_program_that_is_its_own_host)
+{
+	script_check(itself, sizeof(itself) / sizeof(*itself));
+}
+
 static const struct script_row declared[] = {
 	{ .why = "declared", NONE SERVED, "ended 0/1 end=8000 declared@8000 tasks=17" },
 	{ .why = "a host that does not declare it",

@@ -408,3 +408,152 @@ Test(members, without_memory_nothing_leaks)
 	}
 	cr_expect_eq(call, 11, "a host, a daemon, four members, four places: %u", call);
 }
+
+/* ---- programs that stand alone ---- */
+
+#define JOB "python3 nightly.py"
+
+static const struct row lone[] = {
+	{ "a program", "S5000/0", {}, { INIT, { 5000, 1, 5000, EXECED, "python3", JOB } } },
+	{ "two of them, one below the other",
+	  "S5000/0 S5001/0",
+	  {},
+	  { INIT,
+	    { 5001, 5000, 5001, EXECED, "python3", JOB },
+	    { 5000, 1, 5000, EXECED, "python3", JOB } } },
+	{ "what it forks is a part of it, and what that forks",
+	  "S5000/0 h5001/5000 h5002/5000",
+	  {},
+	  { INIT,
+	    { 5000, 1, 5000, EXECED, "python3", JOB },
+	    { 5001, 5000, 5000, FORKED, "python3", JOB },
+	    { 5002, 5001, 5000, FORKED, "python3", JOB } } },
+	{ "what it starts is a program of its own, with all that this forks",
+	  "S5000/0",
+	  {},
+	  { INIT,
+	    { 5000, 1, 5000, EXECED, "python3", JOB },
+	    { 5001, 5000, 5000, EXECED, "sleep", NULL },
+	    { 5002, 5001, 5000, FORKED, "sleep", NULL } } },
+	{ "a Spark that it starts is none of it",
+	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711 S5000/0",
+	  {},
+	  { INIT,
+	    { 5000, 1, 5000, EXECED, "python3", JOB },
+	    { 4711, 5000, 5000, EXECED, "java", NULL },
+	    DAEMON,
+	    WORKER(4801) } },
+	{ "below a worker it is its helper",
+	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711 h5000/4801@4711",
+	  {},
+	  { INIT, JVM, DAEMON, WORKER(4801), { 5000, 4801, 5000, EXECED, "python3", JOB } } },
+	{ "what a daemon starts by another way is the daemon's own affair",
+	  "H4711 D4790/4711/pyspark:0",
+	  {},
+	  { INIT, JVM, DAEMON, { 5000, 4790, 5000, EXECED, "python3", JOB } } },
+	{ "a zombie is none", "", {}, { INIT, { 5000, 1, 5000, ZOMBIE, "python3", JOB } } },
+	{ "one that never exec'ed is none",
+	  "",
+	  {},
+	  { INIT, { 5000, 1, 5000, FORKED, "python3", JOB } } },
+};
+
+static void add_lone_class(struct audit *a)
+{
+	struct worker_class *c = &a->classes.class[a->classes.count++];
+
+	snprintf(c->name, sizeof(c->name), "nightly");
+	c->kind = CLASS_OF_SINGLES;
+	c->args.count = 1;
+	c->args.choice[0].count = 1;
+	snprintf(c->args.choice[0].word[0], CLASS_WORD_MAX, "nightly.py");
+	c->role_args.count = 1;
+	c->role_args.choice[0].count = 1;
+	snprintf(c->role_args.choice[0].word[0], CLASS_WORD_MAX, "--role");
+}
+
+Test(members, programs_that_stand_alone)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(lone); i++) {
+		struct tree_input in = input(&lone[i]);
+		struct audit a = people(&lone[i]);
+		char text[CENSUS_TEXT];
+
+		add_lone_class(&a);
+		cr_assert_eq(tree_build(&a, &in), 0);
+		census_text(&a, text);
+		cr_expect_str_eq(text, lone[i].want, "%s:\n%s\nnot\n%s", lone[i].why, text,
+				 lone[i].want);
+		audit_done(&a);
+	}
+}
+
+Test(members, what_a_single_says_of_itself)
+{
+	static const char longest[] = "a_role_of_more_than_thirty_one_bytes";
+	const struct person who[CENSUS_MAX] = {
+		INIT,
+		{ 5000, 1, 5000, EXECED, "python3", JOB " --role=ps" },
+		{ 5001, 1, 5001, EXECED, "python3",
+		  JOB " --role a_role_of_more_than_thirty_one_bytes" },
+		{ 5002, 1, 5002, EXECED, "python3", JOB },
+	};
+	struct tree_input in = { 0 };
+	struct audit a = census(who);
+
+	add_lone_class(&a);
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(a.subject_count, 3);
+	cr_expect_str_eq(a.subjects[0].label, "ps");
+	cr_expect_eq(strlen(a.subjects[1].label), CLASS_NAME_MAX - 1);
+	cr_expect_eq(strncmp(a.subjects[1].label, longest, CLASS_NAME_MAX - 1), 0);
+	cr_expect_str_eq(a.subjects[2].label, "");
+	cr_expect_eq(a.subjects[0].class_index, 2);
+	cr_expect_eq(a.subjects[0].host, -1);
+	cr_expect(ident_equal(a.subjects[0].host_id, census_ident(5000)), "the host of itself");
+	audit_done(&a);
+}
+
+/* Named, it is itself; another one that is named too is what it was without a class. */
+Test(members, a_single_that_is_named)
+{
+	static const pid_t named[] = { 5000, 5001, 1 };
+	const struct person who[CENSUS_MAX] = {
+		INIT,
+		{ 5000, 1, 5000, EXECED, "python3", JOB },
+		{ 5001, 5000, 5000, FORKED, "python3", JOB },
+		{ 5002, 1, 5002, EXECED, "python3", JOB },
+	};
+	struct tree_input in = { .named_hosts = named, .named_count = 1 };
+	const struct ident only = census_ident(5000);
+	struct audit a = census(who);
+	char text[CENSUS_TEXT];
+
+	add_lone_class(&a);
+	cr_assert_eq(tree_build(&a, &in), 0);
+	tree_keep_hosts(&a, &only, 1, false);
+	census_text(&a, text);
+	cr_expect_str_eq(text, "S5000/0 h5001/5000", "%s", text);
+	audit_done(&a);
+
+	in.named_count = 3;
+	a = census(who);
+	add_lone_class(&a);
+	cr_assert_eq(tree_build(&a, &in), 0);
+	census_text(&a, text);
+	cr_expect_str_eq(text, "H1* H5001* S5000/0 h5001/5000 S5002/0", "%s", text);
+	audit_done(&a);
+}
+
+Test(members, a_single_needs_memory)
+{
+	const struct person who[CENSUS_MAX] = { INIT, { 5000, 1, 5000, EXECED, "python3", JOB } };
+	struct tree_input in = { 0 };
+	struct audit a = census(who);
+
+	add_lone_class(&a);
+	grow_fail_at(1);
+	cr_expect_eq(tree_build(&a, &in), -ENOMEM);
+	cr_expect(grow_has_failed());
+	audit_done(&a);
+}

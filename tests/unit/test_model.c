@@ -75,7 +75,8 @@ static const struct {
 	int count;
 	const char *want;
 } names[] = {
-	{ "roles", name_of_role, ROLE_COUNT, "other host daemon worker helper lost-helper reaper" },
+	{ "roles", name_of_role, ROLE_COUNT,
+	  "other host daemon worker single helper lost-helper reaper" },
 	{ "events", name_of_event, EVENT_KIND_COUNT,
 	  "start verdict action sweep reload breaker host-gone stop" },
 	{ "outcomes", name_of_outcome, OUTCOME_COUNT,
@@ -91,7 +92,7 @@ static const struct {
 	  "vanished self ancestor protected foreign-uid other-pidns changed traced dumping stopped "
 	  "uninterruptible unreadable running unknown-wait progress too-young open-task "
 	  "unread-bytes fence-off waiting leased pooled serving idle daemon silent idle-daemon "
-	  "lost-helper unkillable host-gone signed-off peer-closed retired task-ended assumed" },
+	  "lost-helper stuck-wait growing crash-loop unkillable host-gone signed-off peer-closed retired task-ended assumed" },
 	{ "fences, in the order in which one of several is named", name_of_fence, FENCE_COUNT,
 	  "none host-gone signed-off peer-closed retired task-ended assumed" },
 	{ "waits", name_of_wait, WAIT_KIND_COUNT - 1,

@@ -32,6 +32,45 @@ Test(text, draws_the_tree)
 	golden_audit("tree-narrow.txt", &a, (struct text_style){ .utf8 = true, .width = 60 });
 }
 
+/* Stuck, of a role, with sockets of every kind; due; with a helper. */
+static struct audit with_singles(void)
+{
+	struct audit a = build_population();
+	int class_index = build_lone_class(&a);
+	struct subject *s = build_single(&a, class_index, 5001);
+	struct held_socket *h;
+
+	snprintf(s->label, sizeof(s->label), "ps");
+	free(s->ev.sockets);
+	s->ev.socket_count = 5;
+	s->ev.sockets = calloc(s->ev.socket_count, sizeof(*s->ev.sockets));
+	cr_assert_not_null(s->ev.sockets);
+	h = s->ev.sockets;
+	for (size_t i = 0; i < s->ev.socket_count; i++)
+		h[i] = (struct held_socket){ .fd = 7 + (int)i };
+	h[0].transport = TRANSPORT_TCP;
+	h[0].local = (struct endpoint){ IN6ADDR_LOOPBACK_INIT, 40000 };
+	h[0].remote = (struct endpoint){ IN6ADDR_LOOPBACK_INIT, 5555 };
+	h[0].send_queue = 300 * BUILD_KIB;
+	h[1].transport = TRANSPORT_TCP;
+	h[1].local = (struct endpoint){ IN6ADDR_LOOPBACK_INIT, 8500 };
+	h[2].transport = TRANSPORT_UNIX;
+	h[2].recv_queue = 17;
+	build_reap(build_single(&a, class_index, 5002), FENCE_TASK_ENDED, 6 * BUILD_MINUTE);
+	a.subjects[a.subject_count - 1].verdict.missing = MISSING_NOTHING;
+	build_helper(&a, 5003);
+	return a;
+}
+
+Test(text, draws_programs_that_stand_alone)
+{
+	_cleanup_(audit_done) struct audit a = with_singles();
+
+	golden_audit("singles.txt", &a, (struct text_style){ .utf8 = true });
+	golden_audit("singles-verbose.txt", &a,
+		     (struct text_style){ .utf8 = true, .verbose = true });
+}
+
 Test(text, wide_and_unknown_terminals_get_80_columns)
 {
 	static const unsigned widths[] = { 0, 80, 81, 200, 65535 };

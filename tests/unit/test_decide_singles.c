@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs that stand alone: reported when they are stuck, ended by their own log's word or the
+ * operator's, and only where their class allows it.
+ */
+#include "decide_row.h"
+
+#define LONE                                                                                  \
+	F(single, true), F(socket, SOCKET_NONE), F(host_held, TRI_NO), F(host_gone, TRI_YES), \
+		F(host_recv_queue, 0)
+#define MAY          F(may_kill, true)
+#define STUCK(ms)    FOR(ms), F(wait, WAIT_POLL), F(wait_forever, TRI_YES)
+#define DECLARED(ms) ENDED(ms), F(unpooled[UNPOOLED_DECLARED], TRI_YES)
+
+static const struct row stuck[] = {
+	{ .why = "in poll(-1) for silent_after",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_LOG,
+	  .facts = { LONE, STUCK(MINUTES(15)) } },
+	{ .why = "a millisecond less",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, STUCK(MINUTES(15) - 1) } },
+	{ .why = "with a timeout",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(wait_forever, TRI_NO) } },
+	{ .why = "whether it has a timeout is not known",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(wait_forever, TRI_UNKNOWN) } },
+	{ .why = "when it last ran is not known",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, STUCK(UNKNOWN_U64) } },
+	{ .why = "it waits for a child",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(wait, WAIT_CHILD) } },
+	{ .why = "it waits for a client",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(wait, WAIT_ACCEPT) } },
+	{ .why = "nobody knows what it waits for",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(wait, WAIT_UNKNOWN) } },
+	{ .why = "in a lock",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_LOG,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(wait, WAIT_FUTEX) } },
+	{ .why = "in epoll",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_LOG,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(wait, WAIT_EPOLL) } },
+	{ .why = "in recv",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_LOG,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(wait, WAIT_RECV) } },
+	{ .why = "in read",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_LOG,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(wait, WAIT_READ) } },
+	{ .why = "in select",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_LOG,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(wait, WAIT_SELECT) } },
+	{ .why = "in ppoll",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_LOG,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(wait, WAIT_PPOLL) } },
+	{ .why = "another thread computes",
+	  .reason = REASON_RUNNING,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(asleep, TRI_NO) } },
+	{ .why = "its other threads use more than idle_cpu",
+	  .reason = REASON_PROGRESS,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(progress, TRI_YES) } },
+	{ .why = "a rule names it",
+	  .reason = REASON_PROTECTED,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(is_protected, true) } },
+	{ .why = "its log says that a task runs: stuck all the same",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_END,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(host_log, true), F(tasks_bound, 1),
+		     F(tasks_open, 1) } },
+	{ .why = "its log was not read to its end",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_LOG_END,
+	  .facts = { LONE, STUCK(MINUTES(15)), F(host_log, true), F(logs_whole, false) } },
+	{ .why = "a task of it runs, and it is not stuck",
+	  .reason = REASON_SERVING,
+	  .facts = { LONE, FOR(MINUTES(20)), F(wait_forever, TRI_NO), F(host_log, true),
+		     F(tasks_open, 1) } },
+};
+
+Test(decide_singles, stuck)
+{
+	CHECK_ALL(stuck);
+}
+
+static const struct row proven[] = {
+	{ .why = "its tasks ended, it has no pool, and its class allows it",
+	  .action = ACTION_REAP,
+	  .reason = REASON_TASK_ENDED,
+	  .fence = FENCE_TASK_ENDED,
+	  .facts = { LONE, MAY, DECLARED(MINUTES(20)), STUCK(MINUTES(20)) } },
+	{ .why = "not for the timeout",
+	  .reason = REASON_WAITING,
+	  .fence = FENCE_TASK_ENDED,
+	  .due_in_ms = MINUTES(4),
+	  .facts = { LONE, MAY, DECLARED(MINUTES(1)), STUCK(MINUTES(20)) } },
+	{ .why = "its class does not allow it: only reported",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_MAY_KILL,
+	  .facts = { LONE, DECLARED(MINUTES(20)), STUCK(MINUTES(20)) } },
+	{ .why = "its class does not allow it, and it is not stuck",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, DECLARED(MINUTES(20)), FOR(MINUTES(20)), F(wait_forever, TRI_NO) } },
+	{ .why = "the operator gave it up",
+	  .action = ACTION_REAP,
+	  .reason = REASON_RETIRED,
+	  .fence = FENCE_RETIRED,
+	  .facts = { LONE, MAY, F(retired_by_operator, true), F(retired_age_ms, MINUTES(20)),
+		     STUCK(MINUTES(20)) } },
+	{ .why = "the operator gave it up, and its class does not allow it",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_MAY_KILL,
+	  .facts = { LONE, F(retired_by_operator, true), F(retired_age_ms, MINUTES(20)),
+		     STUCK(MINUTES(20)) } },
+	{ .why = "no task was ever bound",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_END,
+	  .facts = { LONE, MAY, DECLARED(MINUTES(20)), F(tasks_bound, 0), STUCK(MINUTES(20)) } },
+	{ .why = "it ran on after its last task",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_END,
+	  .facts = { LONE, MAY, DECLARED(MINUTES(20)), F(late_byte, TRI_YES),
+		     STUCK(MINUTES(20)) } },
+	{ .why = "a pool that is reported is not its own",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_END,
+	  .facts = { LONE, MAY, REPORTED(MINUTES(20)), STUCK(MINUTES(20)) } },
+	{ .why = "an idle host is not its own",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_END,
+	  .facts = { LONE, MAY, ENDED(MINUTES(20)), F(unpooled[UNPOOLED_HOST_IDLE], TRI_YES),
+		     STUCK(MINUTES(20)) } },
+	{ .why = "nothing is assumed of it",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_END,
+	  .facts = { LONE, MAY, ENDED(MINUTES(40)), STUCK(MINUTES(40)) },
+	  .policy = { P(assume_leaked_after_ms, MINUTES(30)) } },
+	{ .why = "a guard holds here as for a worker",
+	  .reason = REASON_ANCESTOR,
+	  .fence = FENCE_TASK_ENDED,
+	  .facts = { LONE, MAY, DECLARED(MINUTES(20)), STUCK(MINUTES(20)), F(is_ancestor, true) } },
+	{ .why = "so does its fence's being off",
+	  .reason = REASON_FENCE_OFF,
+	  .fence = FENCE_TASK_ENDED,
+	  .facts = { LONE, MAY, DECLARED(MINUTES(20)), STUCK(MINUTES(20)) },
+	  .policy = { P(fences, 0) } },
+};
+
+Test(decide_singles, proven)
+{
+	CHECK_ALL(proven);
+}
+
+/* What is asked of singles only says nothing of a worker. */
+Test(decide_singles, a_worker_needs_no_leave)
+{
+	static const struct row rows[] = {
+		{ .why = "a worker is ended without may_kill",
+		  .action = ACTION_REAP,
+		  .reason = REASON_PEER_CLOSED,
+		  .fence = FENCE_PEER_CLOSED,
+		  .facts = { HUNG_UP(MINUTES(5)), FOR(MINUTES(5)), F(may_kill, false) } },
+		{ .why = "and one that is stuck is silent",
+		  .action = ACTION_SUSPECT,
+		  .reason = REASON_SILENT,
+		  .missing = MISSING_MARKERS,
+		  .facts = { STUCK(MINUTES(20)), F(may_kill, true) } },
+	};
+
+	CHECK_ALL(rows);
+}
