@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the tests on real pyjava; what they share with those on real PySpark comes from there.
+
+REAPER_BIN          the binary (default: build/reaper)
+REAPER_PYJAVA_DIR   where tools/pyjava-env puts pyjava (default: build/pyjava)
+REAPER_PYJAVA_JAR   the jar of hosts/jvm with reaper.pyjava.Observer, for test_with_observer.py
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "spark")]
+
+import binary  # noqa: E402
+import pyjavahost  # noqa: E402
+from spark.conftest import (  # noqa: E402, F401
+    nothing_left, reaper_binary, reaper_for)
+
+FETCH_S = 900
+
+
+@pytest.fixture(scope="session")
+def pyjava(reaper_binary, tmp_path_factory):
+    """Real pyjava, and the driver compiled against it."""
+    base = os.environ.get("REAPER_PYJAVA_DIR", str(binary.REPO / "build" / "pyjava"))
+    done = subprocess.run([binary.REPO / "tools" / "pyjava-env", base], timeout=FETCH_S,
+                          stdout=subprocess.PIPE, text=True, check=True)
+    classes = tmp_path_factory.mktemp("classes")
+    found = pyjavahost.environment(done.stdout, classes)
+    subprocess.run(["javac", "--release", "11", "-nowarn", "-proc:none", "-d", classes,
+                    "-cp", found["jars"], HERE / "driver" / "Driver.java"], check=True, timeout=300)
+    return found
+
+
+@pytest.fixture(scope="session")
+def start_pyjava(pyjava, tmp_path_factory):
+    """Start JVMs; whoever forgets one has it ended, and fails."""
+    started = []
+
+    def start(name, **more):
+        host = pyjavahost.Pyjava(pyjava, tmp_path_factory.mktemp(name), **more)
+        started.append(host)
+        return host
+
+    yield start
+    forgotten = [host.log for host in started if not host.closed]
+    for host in started:
+        host.close()
+    assert not forgotten, f"not closed: {forgotten}"
+
+
+@pytest.fixture(scope="module")
+def ordinary(start_pyjava):
+    """The JVM that the tests of a file share."""
+    host = start_pyjava("ordinary")
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def host(ordinary):
+    """The JVM of the test."""
+    ordinary.healthy()  # pyjava's own purge, 60 s after the last use, is far away then
+    return ordinary
+
+
+@pytest.fixture
+def reaper(reaper_for, host):
+    """A reaper for that JVM."""
+    return reaper_for(host)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A JVM that runs tasks by real pyjava, as a child process: start it, and take it away."""
+
+import pathlib
+import signal
+import subprocess
+import threading
+import uuid
+from typing import Any, Dict, List, Optional, Set
+
+import checks
+import procs
+from procs import Proc
+from sparkhost import JOB_S, Spark, java_home
+from tasks import task
+
+HERE = pathlib.Path(__file__).resolve().parent
+NANOSLEEP = 230  # the system call of Python's time.sleep() on x86-64: clock_nanosleep
+SPARK_TESTS = HERE.parent / "spark"
+JAVA = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g",
+        "-Dorg.apache.logging.log4j.level=WARN", "--add-opens=java.base/java.nio=ALL-UNNAMED"]
+
+
+class Pyjava(Spark):  # pylint: disable=super-init-not-called
+    """One JVM and everything below it; its task `kind` is one of tasks.TASKS."""
+
+    def __init__(self, pyjava: Dict[str, str], folder: pathlib.Path,
+                 conf: Optional[Dict[str, str]] = None, env: Optional[Dict[str, str]] = None,
+                 jars: str = ""):
+        """`pyjava`: its class path and the bin directory of its python; `conf` goes to every task,
+        `env` to the JVM."""
+        self.token = f"{procs.RUN}-{uuid.uuid4().hex}"
+        self.notes = folder / "notes"
+        self.notes.mkdir(parents=True)
+        self.log = folder / "driver.log"
+        self.conf = {"directData": "true", **(conf or {})}
+        self.isolated = self.closed = False
+        self.known: Set[Proc] = set()
+        self.ended: Set[Proc] = set()
+        self.count = 0
+        self._stopped: Set[Proc] = set()
+        self._unread = b""
+        home = java_home()
+        env = {"PATH": f"{pyjava['bin']}:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8",
+               "JAVA_HOME": home, "OPENBLAS_NUM_THREADS": "1", procs.TOKEN: self.token,
+               **(env or {})}
+        argv = [f"{home}/bin/java", *JAVA, "-cp", f"{pyjava['classes']}:{jars}", "Driver"]
+        with open(self.log, "wb") as log:
+            self.child = subprocess.Popen(
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=env,
+                cwd=folder, start_new_session=True)
+        self.jvm = self.child.pid
+        self._recorder = threading.Thread(target=self._record, daemon=True)
+        self._over = threading.Event()
+        self._recorder.start()
+        try:
+            self.observed: bool = self._answer(60)["observer"]
+            self.jvm_proc = procs.read_stat(self.jvm).proc
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self, kind: str, **more: Any) -> str:
+        """Start a task; its label."""
+        self.count += 1
+        label = f"{kind}-{self.count}"
+        chosen = task(kind, str(SPARK_TESTS), str(self.notes), label)
+        self.ask("begin", label=label, more={"conf": self.conf, **chosen, **more})
+        return label
+
+    def failure(self, label: str, seconds: float = JOB_S) -> str:
+        """Why the task failed, as the host saw it."""
+        failed = self.end(label, seconds)["failed"]
+        assert failed, f"{label} did not fail\n{self.log_tail()}"
+        return failed
+
+    def healthy(self) -> Proc:
+        """Run one task that ends well; its worker, back in the pool."""
+        job = self.begin("healthy")
+        assert self.value(job) == ["xy"] * 3
+        return self.noted(job)
+
+    def pool(self, workers: int = 1) -> List[Proc]:
+        """As many tasks at once; their workers, back in the pool."""
+        jobs = [self.begin("serving") for _ in range(workers)]
+        noted = [self.noted(job) for job in jobs]
+        for job, worker in zip(jobs, noted):
+            self.wake(job, worker)
+        return noted
+
+    def wake(self, job: str, worker: Proc) -> None:
+        """End a task of the kind `serving`."""
+        checks.wait_blocked(worker, NANOSLEEP)
+        assert procs.send(worker, signal.SIGUSR1)
+        assert self.value(job) == ["woken"]
+
+    def daemons(self, host: Optional[int] = None) -> List[Proc]:
+        """The JVM's children: pyjava starts no other."""
+        return sorted(procs.children(host or self.jvm))
+
+    def said(self) -> str:
+        """What the JVM and its daemons have logged so far."""
+        return self.log.read_text("utf-8", "replace")
+
+
+def environment(tool_output: str, classes: pathlib.Path) -> Dict[str, str]:
+    """What tools/pyjava-env printed, as `Pyjava` wants it."""
+    jars, python = tool_output.split("\n")[-3:-1]
+    return {"jars": f"{jars}/*", "classes": f"{classes}:{jars}/*",
+            "bin": str(pathlib.Path(python).parent)}
