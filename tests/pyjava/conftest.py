@@ -10,6 +10,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -60,6 +61,23 @@ def ordinary(start_pyjava):
     host = start_pyjava("ordinary")
     yield host
     host.close()
+
+
+@pytest.fixture(scope="session")
+def patient(start_pyjava):
+    """A JVM that keeps idle workers for 3 minutes, with two that are pooled from now on."""
+    host = start_pyjava("patient", conf={"python.worker.idle.time": "3"})
+    host.pooled = host.pool(2)
+    host.pooled_at = time.monotonic()
+    yield host
+    host.close()
+
+
+@pytest.fixture(autouse=True)
+def wait_beside_others(request):
+    """The row that takes 90 s begins with the first test, beside the others."""
+    if any("patient" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        request.getfixturevalue("patient")
 
 
 @pytest.fixture

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """A JVM that runs tasks by real pyjava, as a child process: start it, and take it away."""
 
+import os
 import pathlib
+import re
 import signal
 import subprocess
 import threading
 import uuid
 from typing import Any, Dict, List, Optional, Set
 
-import checks
 import procs
 from procs import Proc
 from sparkhost import JOB_S, Spark, java_home
 from tasks import task
 
 HERE = pathlib.Path(__file__).resolve().parent
-NANOSLEEP = 230  # the system call of Python's time.sleep() on x86-64: clock_nanosleep
+WRITE = 1  # system call numbers of x86-64
+SLEEPS = {23, 230, 270}  # select, clock_nanosleep, pselect6: Python's time.sleep()
 SPARK_TESTS = HERE.parent / "spark"
 JAVA = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g",
         "-Dorg.apache.logging.log4j.level=WARN", "--add-opens=java.base/java.nio=ALL-UNNAMED"]
@@ -90,7 +92,7 @@ class Pyjava(Spark):  # pylint: disable=super-init-not-called
 
     def wake(self, job: str, worker: Proc) -> None:
         """End a task of the kind `serving`."""
-        checks.wait_blocked(worker, NANOSLEEP)
+        wait_asleep(worker)
         assert procs.send(worker, signal.SIGUSR1)
         assert self.value(job) == ["woken"]
 
@@ -103,8 +105,34 @@ class Pyjava(Spark):  # pylint: disable=super-init-not-called
         return self.log.read_text("utf-8", "replace")
 
 
+def wait_asleep(who: Proc) -> None:
+    """Until it is in time.sleep()."""
+    procs.until(f"{who} asleep", lambda: procs.syscall(who.pid) in SLEEPS)
+
+
 def environment(tool_output: str, classes: pathlib.Path) -> Dict[str, str]:
     """What tools/pyjava-env printed, as `Pyjava` wants it."""
     jars, python = tool_output.split("\n")[-3:-1]
     return {"jars": f"{jars}/*", "classes": f"{classes}:{jars}/*",
             "bin": str(pathlib.Path(python).parent)}
+
+
+def bytes_of(path: str, name: str) -> int:
+    """The number in this line of a file in /proc, in bytes."""
+    for line in pathlib.Path(path).read_text("ascii").splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError(f"no {name} in {path}")
+
+
+def available_bytes() -> int:
+    """What the machine has left. Pages that were just freed stay on lists of each CPU for some ten
+    seconds, hundreds of megabytes of them, and MemAvailable does not count these."""
+    zones = pathlib.Path("/proc/zoneinfo").read_text("ascii")
+    pages = sum(int(count) for count in re.findall(r"^ +count: +(\d+)$", zones, re.MULTILINE))
+    return bytes_of("/proc/meminfo", "MemAvailable") + pages * os.sysconf("SC_PAGESIZE")
+
+
+def pss_bytes(pid: int) -> int:
+    """The process's share: what is freed when it and all that share with it are gone."""
+    return bytes_of(f"/proc/{pid}/smaps_rollup", "Pss")
