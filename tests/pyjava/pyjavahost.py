@@ -44,7 +44,8 @@ class Pyjava(Spark):  # pylint: disable=super-init-not-called
         self._unread = b""
         home = java_home()
         env = {"PATH": f"{pyjava['bin']}:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8",
-               "JAVA_HOME": home, "OPENBLAS_NUM_THREADS": "1", procs.TOKEN: self.token,
+               "JAVA_HOME": home, "OPENBLAS_NUM_THREADS": "1",
+               "PYTHONDONTWRITEBYTECODE": "1", procs.TOKEN: self.token,
                **(env or {})}
         argv = [f"{home}/bin/java", *JAVA, "-cp", f"{pyjava['classes']}:{jars}", "Driver"]
         with open(self.log, "wb") as log:
