@@ -63,6 +63,12 @@ def ordinary(start_pyjava):
     host.close()
 
 
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    """Where a JVM and its daemons write their marker logs."""
+    return tmp_path_factory.mktemp("marker-logs")
+
+
 @pytest.fixture(scope="session")
 def patient(start_pyjava):
     """A JVM that keeps idle workers for 3 minutes, with two that are pooled from now on."""
@@ -89,5 +95,8 @@ def host(ordinary):
 
 @pytest.fixture
 def reaper(reaper_for, host):
-    """A reaper for that JVM."""
-    return reaper_for(host)
+    """A reaper for that JVM, which reads its marker logs if there are any."""
+    made = reaper_for(host)
+    if host.logs:
+        made.settings["reaper.marker_dir"] = str(host.logs)
+    return made

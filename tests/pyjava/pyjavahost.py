@@ -28,13 +28,14 @@ class Pyjava(Spark):  # pylint: disable=super-init-not-called
 
     def __init__(self, pyjava: Dict[str, str], folder: pathlib.Path,
                  conf: Optional[Dict[str, str]] = None, env: Optional[Dict[str, str]] = None,
-                 jars: str = ""):
+                 jars: str = "", logs: Optional[pathlib.Path] = None):
         """`pyjava`: its class path and the bin directory of its python; `conf` goes to every task,
-        `env` to the JVM."""
+        `env` and `jars` to the JVM, and `logs` is where it and its daemons write marker logs."""
         self.token = f"{procs.RUN}-{uuid.uuid4().hex}"
         self.notes = folder / "notes"
         self.notes.mkdir(parents=True)
         self.log = folder / "driver.log"
+        self.logs = logs
         self.conf = {"directData": "true", **(conf or {})}
         self.isolated = self.closed = False
         self.known: Set[Proc] = set()
@@ -46,7 +47,7 @@ class Pyjava(Spark):  # pylint: disable=super-init-not-called
         env = {"PATH": f"{pyjava['bin']}:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8",
                "JAVA_HOME": home, "OPENBLAS_NUM_THREADS": "1",
                "PYTHONDONTWRITEBYTECODE": "1", procs.TOKEN: self.token,
-               **(env or {})}
+               **({"REAPER_MARKER_DIR": str(logs)} if logs else {}), **(env or {})}
         argv = [f"{home}/bin/java", *JAVA, "-cp", f"{pyjava['classes']}:{jars}", "Driver"]
         with open(self.log, "wb") as log:
             self.child = subprocess.Popen(

@@ -11,28 +11,11 @@ import time
 import checks
 import procs
 import pytest
-from checks import LEAK, POLL, READ, RECVFROM, keeps, reaped, settle, suspected, sweep_ends
+from checks import LEAK, READ, RECVFROM, keeps, settle, suspected, sweep_ends
 from pyjavahost import WRITE, available_bytes, pss_bytes, wait_asleep
+from states import SIGNED_OFF, closed, failed, reaped_quietly
 
 NO_MARKER = "no marker: cannot tell pooled from leaked"
-SIGNED_OFF = {"reason": "signed-off", "fence": "signed-off", "socket": "signed-off",
-              "blocked_in": "recv", "wait_forever": True}
-
-
-def reaped_quietly(host, reaper, worker, **members):
-    """A sweep ends it and no other; the JVM logs nothing about it, and its next task works."""
-    said = host.said()
-    result = reaped(host, reaper, worker, **members)
-    host.healthy()
-    assert host.said() == said
-    return result
-
-
-def failed(host, kind, why="cannot decode"):
-    """Run a task whose host fails and closes nothing; its worker."""
-    job = host.begin(kind)
-    assert why in host.failure(job)
-    return host.noted(job)
 
 
 class TestSignedOff:
@@ -92,19 +75,6 @@ class TestForgotten:
         suspected(host, reaper, worker)
         reaper.audit(silent_after="1s").holds(worker, missing=NO_MARKER)
         host.healthy()
-
-
-def closed(host, kind):
-    """Close the task while its worker is in user code; (job, worker)."""
-    job = host.begin(kind)
-    worker = host.noted(job)
-    if kind == "closed":
-        wait_asleep(worker)
-    else:
-        checks.wait_blocked(worker, POLL)
-    settle(0.5)  # for the input to arrive
-    host.open_gate(job)
-    return job, worker
 
 
 class TestClosed:

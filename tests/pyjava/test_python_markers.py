@@ -6,6 +6,7 @@ was proven without markers is proven with them.
 """
 
 import collections
+import pathlib
 import subprocess
 
 import checks
@@ -20,15 +21,9 @@ CONF = {"python.daemon.module": "reaper_pyjava", "groupId": JOB}
 
 
 @pytest.fixture(scope="module")
-def logs(tmp_path_factory):
-    return tmp_path_factory.mktemp("marker-logs")
-
-
-@pytest.fixture(scope="module")
 def marked(start_pyjava, logs):
     """A JVM whose daemon writes a marker log."""
-    host = start_pyjava("markers", conf=CONF,
-                        env={"PYTHONPATH": str(PYTHON), "REAPER_MARKER_DIR": str(logs)})
+    host = start_pyjava("markers", conf=CONF, logs=logs, env={"PYTHONPATH": str(PYTHON)})
     yield host
     host.close()
 
@@ -37,13 +32,6 @@ def marked(start_pyjava, logs):
 def host(marked):
     marked.healthy()
     return marked
-
-
-@pytest.fixture
-def reaper(reaper_for, host, logs):
-    reaper = reaper_for(host)
-    reaper.settings["reaper.marker_dir"] = str(logs)
-    return reaper
 
 
 def identity(who):
@@ -143,8 +131,8 @@ def test_a_worker_that_was_forgotten(host, reaper):
 
 def test_a_log_that_cannot_be_written(start_pyjava):
     """Tasks run as if nobody wrote a log; it is said once."""
-    host = start_pyjava("no-log", conf=CONF, env={"PYTHONPATH": str(PYTHON),
-                                                  "REAPER_MARKER_DIR": "/proc/nowhere"})
+    host = start_pyjava("no-log", conf=CONF, logs=pathlib.Path("/proc/nowhere"),
+                        env={"PYTHONPATH": str(PYTHON)})
     try:
         assert host.healthy() == host.healthy()
         assert host.said().count("going on without a log") == 1
