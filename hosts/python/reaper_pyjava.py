@@ -4,9 +4,9 @@
     python.daemon.module=reaper_pyjava    in the conf of the first task of an environment
 
 with this module on the PYTHONPATH of the JVM. Its records say which worker has which task of which
-job (`begin`) and when that worker has sent its last byte (`done`, with a code that is not 0 where it
-will serve no other task); only the JVM can say that a task has ended. The name of a worker, as
-`ps -o comm` shows it, becomes that of its task. pyjava 0.5 and 0.6.
+job (`begin`) and when that worker has sent its last byte (`done`, with a code that is not 0 where
+it will serve no other task); only the JVM can say that a task has ended. The name of a worker, as
+`ps -o comm` shows it, becomes that of its task. pyjava 0.6.
 """
 
 import reaper_markers
@@ -27,7 +27,7 @@ def _begin(task, _rows, conf):
 
 
 def _context(*args, **more):
-    """A task's context, which pyjava makes when it has the conf and before it runs the user's code."""
+    """A task's context: pyjava makes it when it has the conf, and then runs the user's code."""
     try:
         _begin(*args, **more)
     except Exception:  # pylint: disable=broad-except

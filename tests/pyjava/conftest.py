@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests on real pyjava; what they share with those on real PySpark comes from there.
+"""Fixtures of the tests on real pyjava; those on real PySpark bring the rest.
 
 REAPER_BIN          the binary (default: build/reaper)
 REAPER_PYJAVA_DIR   where tools/pyjava-env puts pyjava (default: build/pyjava)
@@ -20,7 +20,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "spark")]
 import binary  # noqa: E402
 import pyjavahost  # noqa: E402
 from spark.conftest import (  # noqa: E402, F401
-    nothing_left, reaper_binary, reaper_for)
+    nothing_left, pytest_runtest_makereport, reaper_binary, reaper_for, shared, shared_spark)
 
 FETCH_S = 900
 
@@ -55,12 +55,10 @@ def start_pyjava(pyjava, tmp_path_factory):
     assert not forgotten, f"not closed: {forgotten}"
 
 
-@pytest.fixture(scope="module")
-def ordinary(start_pyjava):
-    """The JVM that the tests of a file share."""
-    host = start_pyjava("ordinary")
-    yield host
-    host.close()
+@pytest.fixture(scope="session")
+def start_spark(start_pyjava):
+    """What the fixtures `shared` and `shared_spark` start here."""
+    return start_pyjava
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +85,9 @@ def wait_beside_others(request):
 
 
 @pytest.fixture
-def host(ordinary):
+def host(shared_spark):
     """The JVM of the test."""
-    ordinary.healthy()  # pyjava's own purge, 60 s after the last use, is far away then
-    return ordinary
+    return shared_spark("ordinary")
 
 
 @pytest.fixture

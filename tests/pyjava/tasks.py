@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tasks that bring a worker of real pyjava into each state that the tests look at.
 
-Each is what `begin` of driver/Driver.java takes: rows that go in, Python code, and what the host does
-with what comes out. The code leaves the worker's identity first.
+Each is what `begin` of driver/Driver.java takes: rows that go in, Python code, and what the host
+does with what comes out. The code leaves the worker's identity first.
 """
 
 MEGABYTE = 1_000_000

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every state that a worker of real pyjava can be in, judged and swept with the fastest settings.
 
-As in tests/spark: each test brings one worker into its state, looks at it with `audit`, lets `sweep`
-loose on that JVM, compares the processes before and after, and sees that the next task works. Nothing
-writes markers here.
+As in tests/spark: each test brings one worker into its state, looks at it with `audit`, lets
+`sweep` loose on that JVM, compares the processes before and after, and sees that the next task
+works. Nothing writes markers here.
 """
 
 import time
@@ -201,13 +201,16 @@ class TestTogether:
         assert not host.over(stuck)
         host.healthy()
 
-    def test_twenty_leaks_of_50_mb(self, start_pyjava, reaper_for):
+    def test_twenty_leaks_of_50_mb(self, start_pyjava, reaper_for, capsys):
         """What a sweep says that it freed is what the machine has got back. Once more if not: other
         processes of the machine take and give back memory in the same seconds."""
         host = start_pyjava("leaks")
         try:
             for last in (False, True):
                 freed, gained = sweep_leaks(host, reaper_for(host))
+                with capsys.disabled():
+                    print(f"\n20 leaks of 50 MB: {freed >> 20} MiB freed as one sweep says, "
+                          f"{gained >> 20} MiB gained by the machine")
                 if abs(freed - gained) <= 0.15 * gained:
                     break
                 assert not last, f"{freed} bytes freed, {gained} gained"

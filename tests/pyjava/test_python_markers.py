@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """pyjava's Python side with a marker log of its own: `python.daemon.module=reaper_pyjava`.
 
-Results are what they are without it; reaper shows which worker has which task of which job, and what
-was proven without markers is proven with them.
+Results are what they are without it; reaper shows which worker has which task of which job, and
+what was proven without markers is proven with them.
 """
 
 import collections
@@ -20,18 +20,10 @@ JOB = "job 7"
 CONF = {"python.daemon.module": "reaper_pyjava", "groupId": JOB}
 
 
-@pytest.fixture(scope="module")
-def marked(start_pyjava, logs):
-    """A JVM whose daemon writes a marker log."""
-    host = start_pyjava("markers", conf=CONF, logs=logs, env={"PYTHONPATH": str(PYTHON)})
-    yield host
-    host.close()
-
-
 @pytest.fixture
-def host(marked):
-    marked.healthy()
-    return marked
+def host(shared_spark, logs):
+    """A JVM whose daemon writes a marker log."""
+    return shared_spark("markers", conf=CONF, logs=logs, env={"PYTHONPATH": str(PYTHON)})
 
 
 def identity(who):
@@ -74,17 +66,21 @@ def test_at_work_and_back_in_the_pool(host, reaper, logs):
     assert worker in host.pool(3)
 
 
-def test_results_are_the_same(host, ordinary):
+def test_results_are_the_same(host, start_pyjava):
     """Value by value, and error by error, beside a JVM with pyjava's own daemon."""
-    slow = [one.begin("slow_host") for one in (host, ordinary)]
-    for one, job in zip((host, ordinary), slow):
-        one.open_gate(job)
-        assert one.value(job) == ["x" * 1000] * 5_000
-    assert host.healthy() and ordinary.healthy()
-    raised = [one.begin("raises") for one in (host, ordinary)]
-    errors = [told(one.failure(job)) for one, job in zip((host, ordinary), raised)]
-    procs.end_and_wait(host.noted(raised[0]))
-    assert errors[0] == errors[1] and "ValueError: no such column" in errors[0]
+    stock = start_pyjava("stock")
+    try:
+        slow = [one.begin("slow_host") for one in (host, stock)]
+        for one, job in zip((host, stock), slow):
+            one.open_gate(job)
+            assert one.value(job) == ["x" * 1000] * 5_000
+        assert host.healthy() and stock.healthy()
+        raised = [one.begin("raises") for one in (host, stock)]
+        errors = [told(one.failure(job)) for one, job in zip((host, stock), raised)]
+        assert errors[0] == errors[1] and "ValueError: no such column" in errors[0]
+        procs.end_and_wait(host.noted(raised[0]))
+    finally:
+        stock.close()
 
 
 def test_every_task_is_told_once(host, logs):

@@ -28,19 +28,12 @@ def jar():
     return named
 
 
-@pytest.fixture(scope="module")
-def observed(start_pyjava, jar, logs):
-    """A JVM with the observer."""
-    host = start_pyjava("observed", jars=jar, logs=logs)
-    assert host.observed, "reaper.pyjava.Observer is not in the jar"
-    yield host
-    host.close()
-
-
 @pytest.fixture
-def host(observed):
-    observed.healthy()
-    return observed
+def host(shared_spark, jar, logs):
+    """A JVM with the observer."""
+    host = shared_spark("observed", jars=jar, logs=logs)
+    assert host.observed, "reaper.pyjava.Observer is not in the jar"
+    return host
 
 
 def wait_marker(host, reaper, worker, marker):
