@@ -12,7 +12,7 @@ import checks
 import procs
 import pytest
 from checks import LEAK, READ, RECVFROM, keeps, settle, suspected, sweep_ends
-from pyjavahost import WRITE, available_bytes, pss_bytes, wait_asleep
+from pyjavahost import WRITE, machine_gain, pss_bytes, wait_asleep
 from states import SIGNED_OFF, closed, failed, reaped_quietly
 
 NO_MARKER = "no marker: cannot tell pooled from leaked"
@@ -203,7 +203,7 @@ class TestTogether:
 
     def test_twenty_leaks_of_50_mb(self, start_pyjava, reaper_for, capsys):
         """What a sweep says that it freed is what the machine has got back. Once more if not: other
-        processes of the machine take and give back memory in the same seconds."""
+        processes take and give back memory in the same moment."""
         host = start_pyjava("leaks")
         try:
             for last in (False, True):
@@ -231,10 +231,7 @@ def sweep_leaks(host, reaper):
     shares = sum(pss_bytes(worker.pid) for worker in leaks)
     told = reaper.audit().expect(1).doc["summary"]
     assert told["reap"] == 20
-    before = available_bytes()
-    result = sweep_ends(host, reaper, leaks)
-    settle()
-    gained = available_bytes() - before
+    result, gained = machine_gain(leaks, lambda: sweep_ends(host, reaper, leaks))
     freed = sum(row["freed_bytes"] for row in result.actions)
     assert freed > 20 * (50 << 20)
     assert freed == pytest.approx(shares, rel=0.02)
