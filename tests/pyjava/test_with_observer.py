@@ -98,7 +98,7 @@ class TestInUse:
                 row = result.worker(worker)
                 assert row["verdict"] != "reap" and row["marker"] != "retired", row
         for job in (serving, slow):
-            result.holds(host.noted(job), marker="open")
+            result.holds(host.noted(job), marker={"open", "leased"})
         host.open_gate(slow)
         assert host.value(slow) == ["x" * 1000] * 5_000
         host.wake(serving, host.noted(serving))
