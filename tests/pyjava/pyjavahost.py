@@ -29,9 +29,11 @@ class Pyjava(Spark):  # pylint: disable=super-init-not-called
 
     def __init__(self, pyjava: Dict[str, str], folder: pathlib.Path,
                  conf: Optional[Dict[str, str]] = None, env: Optional[Dict[str, str]] = None,
-                 jars: str = "", logs: Optional[pathlib.Path] = None):
+                 jars: str = "", logs: Optional[pathlib.Path] = None,
+                 observer: str = "reaper.pyjava.Observer"):
         """`pyjava`: its class path and the bin directory of its python; `conf` goes to every task,
-        `env` and `jars` to the JVM, and `logs` is where it and its daemons write marker logs."""
+        `env` and `jars` to the JVM, which tells the class `observer` of its tasks if that is there;
+        `logs` is where it and its daemons write marker logs."""
         self.token = f"{procs.RUN}-{uuid.uuid4().hex}"
         self.notes = folder / "notes"
         self.notes.mkdir(parents=True)
@@ -49,7 +51,8 @@ class Pyjava(Spark):  # pylint: disable=super-init-not-called
                "JAVA_HOME": home, "OPENBLAS_NUM_THREADS": "1",
                "PYTHONDONTWRITEBYTECODE": "1", procs.TOKEN: self.token,
                **({"REAPER_MARKER_DIR": str(logs)} if logs else {}), **(env or {})}
-        argv = [f"{home}/bin/java", *JAVA, "-cp", f"{pyjava['classes']}:{jars}", "Driver"]
+        argv = [f"{home}/bin/java", *JAVA, f"-Dobserver={observer}",
+                "-cp", f"{pyjava['classes']}:{jars}", "Driver"]
         with open(self.log, "wb") as log:
             self.child = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=env,
@@ -70,7 +73,8 @@ class Pyjava(Spark):  # pylint: disable=super-init-not-called
         self.count += 1
         label = f"{kind}-{self.count}"
         chosen = task(kind, str(SPARK_TESTS), str(self.notes), label)
-        self.ask("begin", label=label, more={"conf": self.conf, **chosen, **more})
+        conf = {"groupId": f"job-{label}", **self.conf}  # as Byzer names a task's job
+        self.ask("begin", label=label, more={"conf": conf, **chosen, **more})
         return label
 
     def failure(self, label: str, seconds: float = JOB_S) -> str:

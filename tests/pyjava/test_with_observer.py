@@ -7,7 +7,9 @@ REAPER_PYJAVA_JAR   the jar, or a class path of jars, that holds reaper.pyjava.O
 
 import os
 import pathlib
+import subprocess
 
+import binary
 import checks
 import procs
 import pytest
@@ -15,6 +17,10 @@ from checks import POLL, READ, RECVFROM, keeps, settle, sweep_ends
 from pyjavahost import WRITE, wait_asleep
 from states import SIGNED_OFF, closed, failed, reaped_quietly
 
+JVM = binary.REPO / "hosts" / "jvm"
+BYZER = [JVM / "byzer-stubs/src/main/java/tech/mlsql/job/JobListener.java",
+         JVM / "pyjava/src/test/java/tech/mlsql/job/JobManager$.java",
+         pathlib.Path(__file__).with_name("driver") / "Byzer.java"]
 RETIRED = {"reason": "retired", "fence": "retired", "marker": "retired", "socket": "established"}
 POLLS_S = 12  # long enough for several beats of the observer
 
@@ -26,6 +32,15 @@ def jar():
     if missing:
         pytest.fail(f"REAPER_PYJAVA_JAR names no jar: {missing}", pytrace=False)
     return named
+
+
+@pytest.fixture(scope="module")
+def byzer(pyjava, jar, tmp_path_factory):
+    """A class path with the jar and a stand-in for Byzer's JobManager."""
+    classes = tmp_path_factory.mktemp("byzer")
+    subprocess.run(["javac", "--release", "11", "-nowarn", "-proc:none", "-d", classes, "-cp", jar,
+                    *BYZER], check=True, timeout=300)
+    return f"{classes}:{jar}"
 
 
 @pytest.fixture
@@ -103,3 +118,22 @@ class TestInUse:
         assert host.value(slow) == ["x" * 1000] * 5_000
         host.wake(serving, host.noted(serving))
         assert set(host.pool(3)) & set(pooled)
+
+
+class TestByzer:
+    """A job ends in the JobManager's finally, whatever its tasks have forgotten to close."""
+
+    @pytest.fixture
+    def host(self, shared_spark, byzer, logs):
+        return shared_spark("byzer", jars=byzer, logs=logs, observer="Byzer")
+
+    def test_forgotten_while_another_job_runs(self, host, reaper):
+        job = host.begin("serving")
+        worker = failed(host, "input_read")
+        checks.wait_blocked(worker, READ)
+        wait_marker(host, reaper, worker, "retired")
+        settle()
+        result = reaped_quietly(host, reaper, worker, blocked_in="read", **RETIRED)
+        result.holds(host.noted(job), verdict="keep", marker="open", job=f"job-{job}")
+        host.wake(job, host.noted(job))
+        assert host.noted(job) in host.pool(3)

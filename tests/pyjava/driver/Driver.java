@@ -40,7 +40,8 @@ import tech.mlsql.arrow.python.runner.PythonFunction;
  * {"do": "open", "gate": NAME}                -> {}
  * </pre>
  *
- * With the class reaper.pyjava.Observer on the class path it is started, and told of each task.
+ * With the class reaper.pyjava.Observer on the class path (or the one that the property `observer`
+ * names) it is started, and told of each task.
  * End of file on standard input ends the JVM.
  */
 public final class Driver {
@@ -200,7 +201,7 @@ public final class Driver {
         PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         System.setOut(System.err); // whatever pyjava prints goes to the log
         try {
-            observer = Class.forName("reaper.pyjava.Observer");
+            observer = Class.forName(System.getProperty("observer", "reaper.pyjava.Observer"));
         } catch (ClassNotFoundException none) {
             observer = null;
         }
