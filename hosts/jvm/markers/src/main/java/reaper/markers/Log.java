@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+package reaper.markers;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.StampedLock;
+import java.util.function.Supplier;
+
+/**
+ * The marker log of this JVM for one class of workers (reaper-markers(5)).
+ *
+ * <pre>
+ * Log log = Log.of("mine").neverReuses().bracketsAll().poolTimeout(60_000).open();
+ * try (Task task = log.begin("17", "job3")) {
+ *     task.bind(socket);
+ *     ...
+ * }
+ * </pre>
+ *
+ * Nothing here throws because of the log or waits for another's work: a host must not suffer because of
+ * it. What could not be written is counted ({@link #failures}) and said once on stderr.
+ *
+ * <h2>Who writes</h2>
+ *
+ * A `begin` must be in the file before its task may take a worker, so the task's own thread writes it;
+ * `end` likewise, for there is nothing to gain by a queue. Threads that write records share the gate:
+ * none waits for another here (what the kernel does to appends of one file, it does to any).
+ *
+ * Only a beat needs the file alone, for the length of one write(2): its `n` is the number of records
+ * before it, so none may land between the counting and the beat. It takes the gate by trying and never
+ * queues for it; if writers leave no gap, the beat is missed. So a task can wait for the one write of a
+ * beat, every two seconds, and never for a list of the pool (that is read and written before, sharing
+ * the gate), nor for a new file (that is made before; alone is done only the change of a reference).
+ *
+ * <h2>How long it grows</h2>
+ *
+ * After 8 MiB (a reader takes 16 of each log at one look) a new file is begun, with all that
+ * {@link Known} holds said again, and then the old one is removed: while it is there, its silence keeps
+ * the reader from every proof by lists.
+ */
+public final class Log implements AutoCloseable {
+    /** Spark and the reader count in these: beats come every 2 to 10 seconds. */
+    private static final long BEAT_NS = TimeUnit.SECONDS.toNanos(2);
+    private static final long AGAIN_NS = TimeUnit.SECONDS.toNanos(10);
+    private static final long ALONE_NS = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final long PAUSE_NS = TimeUnit.MICROSECONDS.toNanos(20);
+    private static final long SIZE_MAX = 8 << 20;
+    private static final String PROPERTY = "reaper.markers.";
+
+    /** What a host promises of its class, and where the log goes. */
+    public static final class Builder {
+        private final String className;
+        private String pool = "unknown";
+        private String tasks = "some";
+        private String timeoutMs;
+        private String app;
+        private Supplier<Snapshot> snapshots;
+        private Path folder;
+        private long sizeMax = SIZE_MAX;
+        private long beatNs = BEAT_NS;
+
+        private Builder(String className) {
+            this.className = className;
+        }
+
+        /** Promises pool=none: no worker is used for a second task. */
+        public Builder neverReuses() {
+            pool = "none";
+            snapshots = null;
+            return this;
+        }
+
+        /**
+         * Promises pool=reported. The supplier is called before each beat, by a thread of its own; null,
+         * or an exception, and there is no beat this time.
+         */
+        public Builder reports(Supplier<Snapshot> pools) {
+            pool = "reported";
+            snapshots = pools;
+            return this;
+        }
+
+        /** Promises tasks=all: every task is bracketed, whether it uses a worker or not. */
+        public Builder bracketsAll() {
+            tasks = "all";
+            return this;
+        }
+
+        /** How long the host keeps idle workers. */
+        public Builder poolTimeout(long ms) {
+            timeoutMs = Long.toString(ms);
+            return this;
+        }
+
+        /** For people. */
+        public Builder app(String name) {
+            app = Record.cut(name);
+            return this;
+        }
+
+        /** Where the log goes, if not where REAPER_MARKER_DIR or reaper's defaults say. */
+        public Builder folder(Path where) {
+            folder = where;
+            return this;
+        }
+
+        Builder sizeMax(long bytes) {
+            sizeMax = bytes;
+            return this;
+        }
+
+        Builder beatEvery(long ms) {
+            beatNs = TimeUnit.MILLISECONDS.toNanos(ms);
+            return this;
+        }
+
+        /** Opens the log; where that fails it is tried again every ten seconds. */
+        public Log open() {
+            return new Log(this);
+        }
+    }
+
+    private final String className;
+    private final String tasks;
+    private final String timeoutMs;
+    private final String app;
+    private final Path folder;
+    private final long sizeMax;
+    private final long beatNs;
+    private volatile String pool;
+    private volatile Supplier<Snapshot> snapshots;
+
+    private final StampedLock gate = new StampedLock();
+    private volatile Segment segment; // null: not open
+    private final Known known = new Known();
+    private final AtomicLong failures = new AtomicLong();
+    private final List<Path> stale = new ArrayList<>(); // by the thread that opens files
+    private final Thread thread;
+    private long triedNs;
+    private boolean weakened;
+    private volatile boolean closed;
+
+    private Log(Builder b) {
+        className = b.className;
+        tasks = b.tasks;
+        timeoutMs = b.timeoutMs;
+        app = b.app;
+        folder = b.folder;
+        sizeMax = b.sizeMax;
+        beatNs = b.beatNs;
+        pool = b.pool;
+        snapshots = b.snapshots;
+        stale.addAll(takeOver(className));
+        reopen();
+        thread = new Thread(this::run, "reaper-markers-" + className);
+        thread.setDaemon(true); // no JVM lives on for it
+        thread.start();
+    }
+
+    /** Begins to describe the log of a class of workers: the name of a [class] of reaper.conf(5). */
+    public static Builder of(String className) {
+        return new Builder(className);
+    }
+
+    /**
+     * How many logs of a class this JVM has opened so far. Ids are the host's, not the log's: a second
+     * log of a class must not use the ids of the first again.
+     */
+    public static int opened(String className) {
+        return Integer.parseInt(System.getProperty(PROPERTY + "opened." + className, "0"));
+    }
+
+    /** Says that a task runs, before it may take a worker. One of the two names may be null. */
+    public Task begin(String task, String job) {
+        Task t = new Task(this, task, job);
+
+        if (task == null && job == null) {
+            complain(new IllegalArgumentException("a task without a name"));
+            return t;
+        }
+        known.begun(t);
+        write(t.beginRecord());
+        return t;
+    }
+
+    /** Says that a task has ended. */
+    public void end(String task, String outcome) {
+        end(new Task(this, task, null).outcome(outcome));
+    }
+
+    /** Says that every task that was begun with this job has ended. */
+    public void endJob(String job, String outcome) {
+        end(new Task(this, null, job).outcome(outcome));
+    }
+
+    void end(Task t) {
+        if (t.task() == null && t.job() == null)
+            return;
+        known.ended(t);
+        write(Known.endRecord(t));
+    }
+
+    void bind(Task t, long pid) {
+        try {
+            bind(t, Self.identity(pid));
+        } catch (IOException | RuntimeException e) {
+            // It is gone already: there is nobody to bind.
+        }
+    }
+
+    void bind(Task t, String worker) {
+        bind(t, new Known.Binding(worker));
+    }
+
+    void bind(Task t, Closeable connection, int lport, int dport) {
+        if (lport > 0 && dport > 0)
+            bind(t, new Known.Binding(connection, lport, dport));
+    }
+
+    private void bind(Task t, Known.Binding binding) {
+        if (t.task() == null && t.job() == null)
+            return;
+        known.bound(t, binding);
+        write(binding.addTo(t.beginRecord()));
+    }
+
+    /** Says that a worker, PID:START, is in the pool. */
+    public void pooled(String worker) {
+        write(new Record("pooled").with("worker", worker));
+    }
+
+    /** Says that a worker, PID:START, is taken by a task (which may be null). */
+    public void leased(String worker, String task) {
+        write(new Record("leased").with("worker", worker).name("task", task));
+    }
+
+    /** Says that a worker, PID:START, is given up: the host will never use it again. */
+    public void retired(String worker) {
+        known.retired(worker);
+        write(new Record("retired").with("worker", worker));
+    }
+
+    /** How many records could not be written, and what else went wrong. */
+    public long failures() {
+        return failures.get();
+    }
+
+    /** The file that is written now; null: none could be opened. */
+    public Path path() {
+        Segment s = segment;
+
+        return s == null ? null : s.path();
+    }
+
+    /** The number of a process as records name it, PID:START; null: there is none. */
+    public static String worker(long pid) {
+        try {
+            return Self.identity(pid);
+        } catch (IOException | RuntimeException e) {
+            return null;
+        }
+    }
+
+    /** Takes pool=reported back, when the pool turned out not to be readable; tasks= stays. */
+    public void reportNoMore() {
+        pool = "unknown";
+        snapshots = null;
+        weakened = true;
+    }
+
+    private void write(Record record) {
+        long stamp = gate.readLock();
+
+        try {
+            Segment s = segment;
+
+            if (s == null)
+                failures.incrementAndGet();
+            else
+                s.put(record.line());
+        } catch (IOException | RuntimeException | Error e) {
+            complain(e);
+        } finally {
+            gate.unlockRead(stamp);
+        }
+    }
+
+    /** Counts a failure, and says the first. */
+    void complain(Throwable e) {
+        if (failures.incrementAndGet() == 1)
+            System.err.println("reaper-markers: " + e + ": going on without a whole log");
+    }
+
+    // What follows is done by the log's own thread (the first reopen() by the one that made it).
+
+    private void run() {
+        while (!closed) {
+            LockSupport.parkNanos(beatNs);
+            try {
+                if (!closed)
+                    tick();
+            } catch (Exception | LinkageError e) {
+                complain(e);
+            }
+        }
+        release();
+    }
+
+    /** Closes the file; what is still written then is lost, and counted. */
+    private void release() {
+        Segment last = segment;
+
+        try {
+            if (last != null && alone(() -> segment = null))
+                last.close();
+        } catch (IOException e) {
+            complain(e);
+        }
+    }
+
+    private void tick() throws IOException {
+        known.forgetOldEnds();
+        if (needsNewFile() && (isDue() || !isBroken()))
+            reopen();
+        if (segment != null && list())
+            alone(() -> segment.beat());
+    }
+
+    private boolean isDue() {
+        return System.nanoTime() - triedNs >= AGAIN_NS;
+    }
+
+    private boolean isBroken() {
+        return segment == null || segment.isLossy();
+    }
+
+    private boolean needsNewFile() {
+        return isBroken() || weakened || segment.size() >= sizeMax || !segment.isThere();
+    }
+
+    /** Lists the pool; false: it cannot be listed now, so there must be no beat. */
+    private boolean list() {
+        Supplier<Snapshot> s = snapshots;
+        Snapshot snapshot;
+
+        if (s == null)
+            return true;
+        snapshot = s.get();
+        if (snapshot == null)
+            return false;
+        for (Record record : snapshot.records())
+            write(record);
+        // It may have been taken back meanwhile.
+        return snapshots == s;
+    }
+
+    private interface Step {
+        void run() throws IOException;
+    }
+
+    /** Does one step while nobody writes; false: writers left no gap. */
+    private boolean alone(Step step) throws IOException {
+        long until = System.nanoTime() + ALONE_NS;
+        long stamp = gate.tryWriteLock();
+
+        for (int i = 0; stamp == 0 && System.nanoTime() < until; i++) {
+            if (i < 1000)
+                Thread.onSpinWait();
+            else
+                LockSupport.parkNanos(PAUSE_NS);
+            stamp = gate.tryWriteLock();
+        }
+        if (stamp == 0)
+            return false;
+        try {
+            step.run();
+            return true;
+        } finally {
+            gate.unlockWrite(stamp);
+        }
+    }
+
+    /** Begins a new file, says again in it what has to be known, and removes the one before. */
+    private void reopen() {
+        Segment old = segment, fresh = null;
+
+        triedNs = System.nanoTime();
+        try {
+            fresh = create();
+            Segment next = fresh;
+            if (!alone(() -> segment = next))
+                throw new IOException("writers left no gap for a new file");
+            fresh = null;
+            weakened = false;
+            if (old != null) {
+                stale.add(old.path());
+                old.close();
+            }
+            known.forgetTheDead();
+            for (Record record : known.records())
+                write(record);
+            if (!segment.isLossy())
+                removeStale();
+        } catch (IOException | RuntimeException e) {
+            complain(e);
+            discard(fresh);
+        }
+    }
+
+    private Segment create() throws IOException {
+        int uid = Self.effectiveUid();
+        Path place = Place.own(folder != null ? folder : Place.standard(System.getenv(), uid), uid);
+        String who = Self.identity();
+        String name = "host-" + who.replace(':', '-') + '-'
+            + className.replaceAll("[^A-Za-z0-9._-]", "_") + '-' + count("file") + ".log";
+        Segment s = new Segment(place.resolve(name));
+
+        try {
+            s.put(new Record("host").with("host", who).with("boot", Self.bootId())
+                .with("pidns", Self.pidNamespace()).name("class", className).with("pool", pool)
+                .with("tasks", tasks).with("pool_timeout", timeoutMs).name("app", app).line());
+            return s;
+        } catch (IOException | RuntimeException e) {
+            discard(s);
+            throw e;
+        }
+    }
+
+    private static void discard(Segment s) {
+        if (s == null)
+            return;
+        s.close();
+        remove(s.path());
+    }
+
+    private static boolean remove(Path path) {
+        try {
+            Files.deleteIfExists(path);
+            return true;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private void removeStale() {
+        stale.removeIf(Log::remove);
+    }
+
+    // A class loader of its own may load this class again, so what the JVM has to know of its logs is in
+    // its properties.
+
+    private String count(String what) {
+        return System.getProperties().merge(PROPERTY + what + '.' + className, "1",
+            (a, b) -> Integer.toString(Integer.parseInt((String) a) + 1)).toString();
+    }
+
+    /** The files of the logs of this class that were closed: nothing follows in them any more. */
+    private List<Path> takeOver(String name) {
+        Object paths = System.getProperties().remove(PROPERTY + "closed." + name);
+        List<Path> list = new ArrayList<>();
+
+        count("opened");
+        if (paths != null)
+            for (String path : paths.toString().split("\n"))
+                list.add(Paths.get(path));
+        return list;
+    }
+
+    /**
+     * Ends the log. Its file stays, for people and for the tasks that it names; another log of the class
+     * in this JVM takes its place.
+     */
+    @Override
+    public void close() {
+        Path path = path();
+
+        closed = true;
+        LockSupport.unpark(thread);
+        if (path != null)
+            System.getProperties().merge(PROPERTY + "closed." + className, path.toString(),
+                (a, b) -> a + "\n" + b);
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+package reaper.spark;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Scala objects by name, so that one jar serves Scala 2.12 and 2.13. */
+final class Scala {
+    private Scala() {
+    }
+
+    static Class<?> type(String name) throws ClassNotFoundException {
+        ClassLoader loader = Thread.currentThread().getContextClassLoader();
+
+        return Class.forName(name, true, loader != null ? loader : Scala.class.getClassLoader());
+    }
+
+    /** A private field; one that an inner class uses has its class's name before its own. */
+    static Field field(Class<?> owner, String name) throws NoSuchFieldException {
+        for (Field f : owner.getDeclaredFields())
+            if (f.getName().equals(name) || f.getName().endsWith("$$" + name)) {
+                f.setAccessible(true);
+                return f;
+            }
+        throw new NoSuchFieldException(owner.getName() + "." + name);
+    }
+
+    static Object call(Object object, String name) throws ReflectiveOperationException {
+        Method method = object.getClass().getMethod(name);
+
+        method.setAccessible(true);
+        return method.invoke(object);
+    }
+
+    /** What an Iterable holds. */
+    static List<Object> list(Object iterable) throws ReflectiveOperationException {
+        return drain(call(iterable, "iterator"));
+    }
+
+    /** The values of a Map. */
+    static List<Object> values(Object map) throws ReflectiveOperationException {
+        return drain(call(map, "valuesIterator"));
+    }
+
+    private static List<Object> drain(Object iterator) throws ReflectiveOperationException {
+        List<Object> all = new ArrayList<>();
+        Method hasNext = iterator.getClass().getMethod("hasNext");
+        Method next = iterator.getClass().getMethod("next");
+
+        hasNext.setAccessible(true); // the class of an iterator is seldom public
+        next.setAccessible(true);
+        while ((Boolean) hasNext.invoke(iterator))
+            all.add(next.invoke(iterator));
+        return all;
+    }
+
+    static Object first(Object pair) throws ReflectiveOperationException {
+        return call(pair, "_1");
+    }
+
+    static Object second(Object pair) throws ReflectiveOperationException {
+        return call(pair, "_2");
+    }
+}

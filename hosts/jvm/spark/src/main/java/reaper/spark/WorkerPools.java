@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+package reaper.spark;
+
+import java.lang.reflect.Field;
+import java.net.Socket;
+import java.nio.channels.Channel;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
+import org.apache.spark.SparkEnv;
+import reaper.markers.Log;
+import reaper.markers.Snapshot;
+import reaper.markers.Task;
+
+/**
+ * Spark's pools of Python workers, read by reflection: names and rules of 3.4.4, 3.5.7, 4.0.1, 4.1.1,
+ * 4.2.0 (sources) and 3.5.9, 4.3.0 (class files, and run).
+ *
+ * <h2>What is locked</h2>
+ *
+ * SparkEnv keeps a map of factories, changed under SparkEnv's monitor. Each factory has one daemon and
+ * one pool; `idleWorkers` and `daemonWorkers` change under the factory's monitor, and no worker moves
+ * from one factory to another. So a list is right if the factories are copied under SparkEnv's monitor,
+ * and then each factory's two collections under its own. No monitor is held while another is waited for,
+ * and under one only references are copied: no file is read, nothing is written.
+ *
+ * A fork that is stuck holds both for a minute (4.x) or for ever (3.x). Then this waits too, by itself:
+ * it has a thread of its own, and there is no beat.
+ *
+ * <h2>Who is leased</h2>
+ *
+ * A worker with an open connection that is not idle is leased, unless it is certain that no running task
+ * uses it. (One whose connection Spark closed is neither pooled nor leased: it can serve nobody.)
+ *
+ * `PythonRunner.runningMonitorThreads` has a pair (worker, task) for each worker of a running task. The
+ * pair comes right after the worker was taken, in the same method (`BasePythonRunner.compute`), and
+ * before a byte is sent in 4.x; between the two nothing waits. It goes up to 2 s after the task has
+ * completed, or when a cancelled task's worker is killed. But a pair that is not there proves little:
+ * with spark.python.worker.reuse=false there are none at all, planner workers have none, and a thread may
+ * be slow between taking and saying so. So a worker counts as nobody's only if
+ * <ul>
+ * <li>a pair for it was seen since it was last idle, so that pairs are kept and it served a task;
+ * <li>no pair of it names a task that runs, as onTaskStart and its counterparts tell;
+ * <li>every task that ran when it was first seen so has ended. Whoever uses it at that moment is one of
+ *     them; who takes it later takes it from the idle ones and gets a pair.
+ * </ul>
+ * and the reader wants to see that in two lists, ten seconds apart. A leak that is missed is the lesser
+ * harm.
+ */
+final class WorkerPools {
+    private static final String PACKAGE = "org.apache.spark.api.python.";
+
+    /** A worker as its factory has it: a Socket, or a PythonWorker (4.x). */
+    private static final class Found {
+        private final Object worker;
+        private final Object process;
+        private final boolean idle;
+
+        Found(Object worker, Object process, boolean idle) {
+            this.worker = worker;
+            this.process = process;
+            this.idle = idle;
+        }
+    }
+
+    /** What is remembered of a worker from one list to the next; refers to no worker. */
+    private static final class Memory {
+        private String name; // null: not looked up yet
+        private boolean served; // a pair was seen since it was last idle
+        private Set<Long> suspects; // tasks that may still use it; null: one does
+        private Long bound; // the last task that it was bound to
+    }
+
+    private final Map<Long, Task> running;
+    private final Field factories;
+    private final Field idleWorkers;
+    private final Field daemonWorkers;
+    private final Object runner;
+    // The keys are Spark's own objects, weak there too.
+    private final Map<Object, Memory> memories = new WeakHashMap<>();
+
+    /** @param running the tasks that run, by attempt id; changed by others all the time. */
+    WorkerPools(Map<Long, Task> running) throws ReflectiveOperationException {
+        Class<?> factory = Scala.type(PACKAGE + "PythonWorkerFactory");
+
+        this.running = running;
+        factories = Scala.field(Scala.type("org.apache.spark.SparkEnv"), "pythonWorkers");
+        idleWorkers = Scala.field(factory, "idleWorkers");
+        daemonWorkers = Scala.field(factory, "daemonWorkers");
+        runner = Scala.type(PACKAGE + "PythonRunner$").getField("MODULE$").get(null);
+        pairs(); // so that what is missing is known now
+    }
+
+    /** Lists all pools; null: there is no SparkEnv. */
+    Snapshot snapshot() throws ReflectiveOperationException {
+        SparkEnv env = SparkEnv.get();
+        Snapshot snapshot = new Snapshot();
+        List<Found> found = new ArrayList<>();
+
+        if (env == null)
+            return null;
+        for (Object factory : factoriesOf(env))
+            found.addAll(workersOf(factory));
+        // In this order: who uses a worker that was found just now has its pair by now, and has begun.
+        Map<Object, Set<Long>> pairs = pairs();
+        Set<Long> tasks = new HashSet<>(running.keySet());
+        for (Found f : found)
+            if (isOpen(f.worker))
+                add(snapshot, f, pairs.getOrDefault(f.worker, Set.of()), tasks);
+        return snapshot;
+    }
+
+    private Collection<Object> factoriesOf(SparkEnv env) throws ReflectiveOperationException {
+        synchronized (env) {
+            return Scala.values(factories.get(env));
+        }
+    }
+
+    private List<Found> workersOf(Object factory) throws ReflectiveOperationException {
+        List<Found> found = new ArrayList<>();
+        List<Object> all, idle;
+
+        synchronized (factory) {
+            all = Scala.list(daemonWorkers.get(factory));
+            idle = Scala.list(idleWorkers.get(factory));
+        }
+        Set<Object> isIdle = new HashSet<>(idle);
+        for (Object pair : all) {
+            Object worker = Scala.first(pair);
+            found.add(new Found(worker, Scala.second(pair), isIdle.contains(worker)));
+        }
+        return found;
+    }
+
+    /** The tasks of each worker that has a monitor thread. */
+    private Map<Object, Set<Long>> pairs() throws ReflectiveOperationException {
+        Map<Object, Set<Long>> pairs = new HashMap<>();
+
+        for (Object pair : (Set<?>) Scala.call(runner, "runningMonitorThreads"))
+            pairs.computeIfAbsent(Scala.first(pair), w -> new HashSet<>())
+                .add((Long) Scala.second(pair));
+        return pairs;
+    }
+
+    private static boolean isOpen(Object worker) throws ReflectiveOperationException {
+        if (worker instanceof Socket)
+            return !((Socket) worker).isClosed();
+        return ((Channel) Scala.call(worker, "channel")).isOpen();
+    }
+
+    private static long pidOf(Object process) throws ReflectiveOperationException {
+        if (process instanceof Number)
+            return ((Number) process).longValue();
+        if (process instanceof ProcessHandle)
+            return ((ProcessHandle) process).pid();
+        return ((Number) Scala.call(process, "pid")).longValue();
+    }
+
+    private void add(Snapshot to, Found f, Set<Long> pairs, Set<Long> tasks)
+        throws ReflectiveOperationException {
+        Memory m = memories.computeIfAbsent(f.worker, w -> new Memory());
+
+        if (m.name == null)
+            m.name = Log.worker(pidOf(f.process));
+        if (m.name == null)
+            return; // it has exited
+        if (f.idle) {
+            m.served = false;
+            m.suspects = null;
+            to.pooled(m.name);
+        } else {
+            Long task = taskOf(pairs, tasks);
+            if (mayBeUsed(m, pairs, tasks, task))
+                to.leased(m.name, task == null ? null : task.toString());
+            bind(m, task);
+        }
+    }
+
+    private static Long taskOf(Set<Long> pairs, Set<Long> tasks) {
+        for (Long task : pairs)
+            if (tasks.contains(task))
+                return task;
+        return null;
+    }
+
+    private static boolean mayBeUsed(Memory m, Set<Long> pairs, Set<Long> tasks, Long task) {
+        m.served |= !pairs.isEmpty();
+        if (task != null)
+            m.suspects = null;
+        else if (m.suspects == null)
+            m.suspects = new HashSet<>(tasks);
+        else
+            m.suspects.retainAll(tasks);
+        return task != null || !m.served || !m.suspects.isEmpty();
+    }
+
+    /** Binds a worker to a task that has it, where the Python side does not. */
+    private void bind(Memory m, Long task) {
+        Task t = task == null || task.equals(m.bound) ? null : running.get(task);
+
+        if (t == null)
+            return;
+        m.bound = task;
+        t.bind(m.name);
+    }
+}
