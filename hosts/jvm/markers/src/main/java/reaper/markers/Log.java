@@ -217,7 +217,8 @@ public final class Log implements AutoCloseable {
     }
 
     void bind(Task t, String worker) {
-        bind(t, new Known.Binding(worker));
+        if (isWorker(worker))
+            bind(t, new Known.Binding(worker));
     }
 
     void bind(Task t, Closeable connection, int lport, int dport) {
@@ -234,18 +235,29 @@ public final class Log implements AutoCloseable {
 
     /** Says that a worker, PID:START, is in the pool. */
     public void pooled(String worker) {
-        write(new Record("pooled").with("worker", worker));
+        if (isWorker(worker))
+            write(new Record("pooled").with("worker", worker));
     }
 
     /** Says that a worker, PID:START, is taken by a task (which may be null). */
     public void leased(String worker, String task) {
-        write(new Record("leased").with("worker", worker).name("task", task));
+        if (isWorker(worker))
+            write(new Record("leased").with("worker", worker).name("task", task));
     }
 
     /** Says that a worker, PID:START, is given up: the host will never use it again. */
     public void retired(String worker) {
+        if (!isWorker(worker))
+            return;
         known.retired(worker);
         write(new Record("retired").with("worker", worker));
+    }
+
+    private boolean isWorker(String worker) {
+        if (Record.isWorker(worker))
+            return true;
+        complain(new IllegalArgumentException("a worker that is not PID:START: " + worker));
+        return false;
     }
 
     /** How many records could not be written, and what else went wrong. */
@@ -276,7 +288,7 @@ public final class Log implements AutoCloseable {
         weakened = true;
     }
 
-    private void write(Record record) {
+    void write(Record record) {
         long stamp = gate.readLock();
 
         try {
@@ -343,7 +355,7 @@ public final class Log implements AutoCloseable {
     }
 
     private boolean needsNewFile() {
-        return isBroken() || weakened || segment.size() >= sizeMax || !segment.isThere();
+        return isBroken() || weakened || segment.grown() >= sizeMax || !segment.isThere();
     }
 
     /** Lists the pool; false: it cannot be listed now, so there must be no beat. */
@@ -407,8 +419,9 @@ public final class Log implements AutoCloseable {
             known.forgetTheDead();
             for (Record record : known.records())
                 write(record);
+            segment.begun();
             if (!segment.isLossy())
-                removeStale();
+                stale.removeIf(Log::remove);
         } catch (IOException | RuntimeException e) {
             complain(e);
             discard(fresh);
@@ -421,17 +434,22 @@ public final class Log implements AutoCloseable {
         String who = Self.identity();
         String name = "host-" + who.replace(':', '-') + '-'
             + className.replaceAll("[^A-Za-z0-9._-]", "_") + '-' + count("file") + ".log";
+        byte[] host = hostRecord(who, app).line();
         Segment s = new Segment(place.resolve(name));
 
         try {
-            s.put(new Record("host").with("host", who).with("boot", Self.bootId())
-                .with("pidns", Self.pidNamespace()).name("class", className).with("pool", pool)
-                .with("tasks", tasks).with("pool_timeout", timeoutMs).name("app", app).line());
+            s.put(host != null ? host : hostRecord(who, null).line());
             return s;
         } catch (IOException | RuntimeException e) {
             discard(s);
             throw e;
         }
+    }
+
+    private Record hostRecord(String who, String forPeople) throws IOException {
+        return new Record("host").with("host", who).with("boot", Self.bootId())
+            .with("pidns", Self.pidNamespace()).name("class", className).with("pool", pool)
+            .with("tasks", tasks).with("pool_timeout", timeoutMs).name("app", forPeople);
     }
 
     private static void discard(Segment s) {
@@ -448,10 +466,6 @@ public final class Log implements AutoCloseable {
         } catch (IOException e) {
             return false;
         }
-    }
-
-    private void removeStale() {
-        stale.removeIf(Log::remove);
     }
 
     // A class loader of its own may load this class again, so what the JVM has to know of its logs is in

@@ -26,6 +26,7 @@ final class Segment {
     private final AtomicLong sinceBeat = new AtomicLong();
     private final AtomicBoolean torn = new AtomicBoolean();
     private volatile boolean lossy;
+    private volatile long said; // bytes of what was said again when it was new
 
     Segment(Path path) throws IOException {
         this.path = path;
@@ -54,7 +55,7 @@ final class Segment {
         sinceBeat.incrementAndGet();
         if (record == null) {
             lossy = true;
-            throw new IOException("a record or a name in it is too long or empty");
+            throw new IOException("a record is too long");
         }
         write(record);
     }
@@ -91,8 +92,13 @@ final class Segment {
         }
     }
 
-    long size() {
-        return bytes.get();
+    /** Says that what it has so far had to be said: a file that begins long may still grow. */
+    void begun() {
+        said = bytes.get();
+    }
+
+    long grown() {
+        return bytes.get() - said;
     }
 
     /** A record of it was lost: nothing but a new file makes it whole. */

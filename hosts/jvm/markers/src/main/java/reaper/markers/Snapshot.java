@@ -14,14 +14,21 @@ public final class Snapshot {
 
     /** Adds a worker, PID:START, that waits in the pool. */
     public Snapshot pooled(String worker) {
-        records.add(new Record("pooled").with("worker", worker));
+        records.add(new Record("pooled").with("worker", checked(worker)));
         return this;
     }
 
     /** Adds a worker that a task has taken; the task may be null. */
     public Snapshot leased(String worker, String task) {
-        records.add(new Record("leased").with("worker", worker).name("task", task));
+        records.add(new Record("leased").with("worker", checked(worker)).name("task", task));
         return this;
+    }
+
+    /** A list that leaves one out is worse than none. */
+    private static String checked(String worker) {
+        if (!Record.isWorker(worker))
+            throw new IllegalArgumentException("a worker that is not PID:START: " + worker);
+        return worker;
     }
 
     List<Record> records() {

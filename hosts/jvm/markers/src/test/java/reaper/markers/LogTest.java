@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+package reaper.markers;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(60)
+class LogTest {
+    private static final AtomicInteger NAMES = new AtomicInteger();
+    private static final long NEVER = TimeUnit.HOURS.toMillis(1);
+
+    @TempDir
+    Path folder;
+
+    private final String name = "test" + NAMES.incrementAndGet();
+
+    private Log.Builder log() {
+        return Log.of(name).folder(folder).beatEvery(NEVER);
+    }
+
+    private static List<String> events(List<Reader.Line> lines) {
+        return lines.stream().map(l -> l.event).collect(Collectors.toList());
+    }
+
+    private static Process child() throws Exception {
+        return new ProcessBuilder("sleep", "60").start();
+    }
+
+    @Test
+    void beginsWithWhoWrites() throws Exception {
+        try (Log log = log().neverReuses().bracketsAll().poolTimeout(60000).app("an app").open()) {
+            Reader.Line host = Reader.read(log.path()).get(0);
+            long self = ProcessHandle.current().pid();
+
+            assertEquals("host", host.event);
+            assertEquals(Log.worker(self), host.get("host"));
+            assertTrue(host.get("host").startsWith(self + ":"));
+            assertEquals(Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).trim(),
+                host.get("boot"));
+            assertEquals("pid:[" + host.get("pidns") + "]",
+                Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString());
+            assertEquals(name, host.get("class"));
+            assertEquals("none", host.get("pool"));
+            assertEquals("all", host.get("tasks"));
+            assertEquals("60000", host.get("pool_timeout"));
+            assertEquals("an%20app", host.get("app"));
+            assertEquals("rw-r--r--", PosixFilePermissions.toString(
+                Files.getPosixFilePermissions(log.path())));
+        }
+    }
+
+    @Test
+    void promisesNothingUnasked() throws Exception {
+        try (Log log = log().open()) {
+            Reader.Line host = Reader.read(log.path()).get(0);
+
+            assertEquals("unknown", host.get("pool"));
+            assertEquals("some", host.get("tasks"));
+            assertNull(host.get("pool_timeout"));
+        }
+    }
+
+    @Test
+    void bracketsATask() throws Exception {
+        try (Log log = log().open()) {
+            try (Task task = log.begin("17", "j")) {
+                task.bind("4711:99").outcome("failed");
+                // It is in the file before the task goes on.
+                assertEquals(List.of("host", "begin", "begin"), events(Reader.read(log.path())));
+            }
+            List<Reader.Line> lines = Reader.read(log.path());
+            assertEquals("4711:99", lines.get(2).get("worker"));
+            assertEquals("j", lines.get(2).get("job"));
+            assertEquals("end", lines.get(3).event);
+            assertEquals("17", lines.get(3).get("task"));
+            assertNull(lines.get(3).get("job"), "task or job, not both");
+            assertEquals("failed", lines.get(3).get("outcome"));
+        }
+    }
+
+    @Test
+    void bindsByProcessAndByPorts() throws Exception {
+        Process child = child();
+
+        try (Log log = log().open();
+            ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+            Socket socket = new Socket(server.getInetAddress(), server.getLocalPort());
+            Task task = log.begin("1", null)) {
+            task.bind(child.pid()).bind(socket).bind(Integer.MAX_VALUE);
+            List<Reader.Line> begins = Reader.read(log.path(), "begin");
+            assertEquals(3, begins.size(), "nobody has that number");
+            assertEquals(Log.worker(child.pid()), begins.get(1).get("worker"));
+            assertEquals(String.valueOf(socket.getLocalPort()), begins.get(2).get("lport"));
+            assertEquals(String.valueOf(server.getLocalPort()), begins.get(2).get("dport"));
+        } finally {
+            child.destroyForcibly();
+        }
+    }
+
+    @Test
+    void beatsWithTheNumberOfRecords() throws Exception {
+        Snapshot all = new Snapshot().pooled("5:6").leased("7:8", "1");
+
+        try (Log log = log().beatEvery(20).reports(() -> all).open()) {
+            log.begin("1", null);
+            Reader.await("three beats", () -> Reader.beats(Reader.read(log.path())) >= 3);
+            List<String> events = events(Reader.read(log.path()));
+            assertEquals(List.of("host", "begin", "pooled", "leased", "beat", "pooled", "leased",
+                "beat"), events.subList(0, 8));
+        }
+    }
+
+    @Test
+    void doesNotBeatWhenThePoolIsNotKnown() throws Exception {
+        AtomicInteger asked = new AtomicInteger();
+
+        try (Log log = log().beatEvery(10).reports(() -> {
+            if (asked.incrementAndGet() % 2 == 0)
+                throw new IllegalStateException("as ordered");
+            return null;
+        }).open()) {
+            Reader.await("asked", () -> asked.get() > 4);
+            assertEquals(List.of("host"), events(Reader.read(log.path())));
+            assertTrue(log.failures() > 0);
+        }
+    }
+
+    @Test
+    void keepsCountWhileManyWrite() throws Exception {
+        int threads = 8, tasks = 3000;
+        CountDownLatch done = new CountDownLatch(threads);
+
+        try (Log log = log().beatEvery(1).open()) {
+            for (int i = 0; i < threads; i++) {
+                int mine = i;
+                new Thread(() -> {
+                    for (int j = 0; j < tasks; j++)
+                        log.begin(mine + "." + j, null).close();
+                    done.countDown();
+                }).start();
+            }
+            done.await();
+            Path path = log.path();
+            Reader.await("a last beat", () -> {
+                List<Reader.Line> l = Reader.read(path);
+                return l.get(l.size() - 1).event.equals("beat");
+            });
+            List<Reader.Line> lines = Reader.read(path);
+            assertTrue(Reader.beats(lines) > 3);
+            assertEquals(2 * threads * tasks, lines.stream()
+                .filter(l -> l.event.equals("begin") || l.event.equals("end")).count());
+            assertEquals(0, log.failures());
+        }
+    }
+
+    @Test
+    void aTaskDoesNotWaitForAListOfThePool() throws Exception {
+        CountDownLatch listing = new CountDownLatch(1), go = new CountDownLatch(1);
+
+        try (Log log = log().beatEvery(1).reports(() -> {
+            listing.countDown();
+            try {
+                go.await();
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+            return new Snapshot();
+        }).open()) {
+            listing.await();
+            log.begin("1", null).close();
+            assertEquals(List.of("host", "begin", "end"), events(Reader.read(log.path())));
+            go.countDown();
+        }
+    }
+
+    @Test
+    void writesOnWhenItsThreadIsInterrupted() throws Exception {
+        try (Log log = log().open()) {
+            Thread.currentThread().interrupt();
+            log.begin("1", null);
+            assertTrue(Thread.interrupted());
+            log.begin("2", null);
+            assertEquals(2, Reader.read(log.path(), "begin").size());
+            assertEquals(0, log.failures());
+        }
+    }
+
+    @Test
+    void saysAllAgainInANewFileAndRemovesTheOld() throws Exception {
+        Process child = child();
+        String worker = Log.worker(child.pid());
+
+        try (Log log = log().sizeMax(4096).beatEvery(50).open();
+            ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Path first = log.path();
+            Socket closed = new Socket(server.getInetAddress(), server.getLocalPort());
+            log.begin("open", "j").bind(worker).bind(closed);
+            log.begin("ended", null).close();
+            log.begin("over", "j2");
+            log.endJob("j2", "ok");
+            log.retired(worker);
+            log.retired("1:1"); // nobody
+            closed.close();
+            for (int i = 0; i < 100; i++)
+                log.begin("t" + i, null).close();
+            Reader.await("a new file", () -> !first.equals(log.path()));
+            Reader.await("only one", () -> Reader.files(folder).equals(List.of(log.path())));
+            List<Reader.Line> lines = Reader.read(log.path());
+            assertEquals("host", lines.get(0).event);
+            Set<String> said = lines.stream().map(l -> l.text.split(" ", 3)[2])
+                .collect(Collectors.toSet());
+            assertTrue(said.contains("begin task=open job=j"));
+            assertTrue(said.contains("begin task=open job=j worker=" + worker));
+            assertTrue(said.contains("end task=ended outcome=ok"));
+            assertTrue(said.contains("end job=j2 outcome=ok"));
+            assertTrue(said.contains("end task=t99 outcome=ok"));
+            assertTrue(said.contains("retired worker=" + worker));
+            assertFalse(said.contains("retired worker=1:1"), "it is no more");
+            assertFalse(said.contains("begin task=over job=j2"), "its job has ended");
+            assertEquals(0, lines.stream().filter(l -> l.get("lport") != null).count(),
+                "these ports may be another's by now");
+            assertEquals(0, log.failures());
+        } finally {
+            child.destroyForcibly();
+        }
+    }
+
+    @Test
+    void remembersWhoHadTheLastTaskOfALivingWorker() throws Exception {
+        Process child = child();
+        String worker = Log.worker(child.pid());
+
+        try (Log log = log().beatEvery(20).open()) {
+            Path first = log.path();
+            log.begin("1", null).bind(worker).close();
+            Files.delete(first);
+            Reader.await("a new file", () -> !first.equals(log.path()));
+            Reader.await("said again", () -> Reader.read(log.path(), "end").size() > 0);
+            assertEquals(worker, Reader.read(log.path(), "begin").get(0).get("worker"));
+        } finally {
+            child.destroyForcibly();
+        }
+    }
+
+    @Test
+    void losesNothingWhenFilesChangeUnderWriters() throws Exception {
+        int threads = 4;
+        CountDownLatch stop = new CountDownLatch(1), done = new CountDownLatch(threads);
+        AtomicInteger tasks = new AtomicInteger();
+        Set<Path> seen = new HashSet<>();
+
+        try (Log log = log().sizeMax(4000).beatEvery(1).open()) {
+            for (int i = 0; i < threads; i++)
+                new Thread(() -> {
+                    try {
+                        while (!stop.await(1, TimeUnit.MILLISECONDS))
+                            log.begin("t" + tasks.incrementAndGet(), null).close();
+                    } catch (InterruptedException e) {
+                        throw new IllegalStateException(e);
+                    }
+                    done.countDown();
+                }).start();
+            Reader.await("files that change", () -> {
+                seen.add(log.path());
+                return seen.size() > 4;
+            });
+            stop.countDown();
+            done.await();
+            // None has ended more than a minute ago, so the file of now has them all.
+            Reader.await("all that has ended", () -> {
+                Set<String> ended = new HashSet<>();
+                for (Reader.Line l : Reader.read(log.path(), "end"))
+                    ended.add(l.get("task"));
+                return ended.size() == tasks.get() && Reader.files(folder).size() == 1;
+            });
+            assertTrue(tasks.get() > 50, "under load: " + tasks.get());
+            assertEquals(0, log.failures());
+        }
+    }
+
+    @Test
+    void beginsANewFileAfterALoss() throws Exception {
+        try (Log log = log().beatEvery(20).open()) {
+            Path first = log.path();
+            log.write(new Record("begin").with("task", "x".repeat(600)));
+            assertEquals(1, log.failures());
+            log.begin("1", null);
+            Reader.await("a whole log", () -> Reader.files(folder).equals(List.of(log.path()))
+                && !log.path().equals(first));
+            Reader.await("a beat that counts", () -> Reader.beats(Reader.read(log.path())) > 0);
+        }
+    }
+
+    @Test
+    void findsANameForEveryTask() throws Exception {
+        try (Log log = log().open()) {
+            log.begin("x".repeat(100), null).close();
+            assertEquals(Reader.read(log.path(), "begin").get(0).get("task"),
+                Reader.read(log.path(), "end").get(0).get("task"));
+            assertEquals(0, log.failures());
+        }
+    }
+
+    @Test
+    void leavesTheAppOutWhereItDoesNotFit() throws Exception {
+        String odd = " ".repeat(64);
+
+        try (Log log = Log.of(odd).folder(folder).app(odd).open()) {
+            Reader.Line host = Reader.read(log.path()).get(0);
+            assertEquals("%20".repeat(64), host.get("class"));
+            assertNull(host.get("app"));
+        }
+    }
+
+    @Test
+    void refusesAWorkerThatIsNone() throws Exception {
+        try (Log log = log().open()) {
+            for (String odd : new String[] { null, "", "1", "1:", ":1", "0:1", "1:1 ", "self" }) {
+                log.pooled(odd);
+                log.leased(odd, "1");
+                log.retired(odd);
+                log.begin("1", null).bind(odd);
+            }
+            assertEquals(8 * 4, log.failures());
+            assertEquals(8, Reader.read(log.path(), "begin").size());
+            assertEquals(9, Reader.read(log.path()).size());
+        }
+    }
+
+    @Test
+    void doesNotDisturbWhereItCannotWrite() throws Exception {
+        Path file = Files.createFile(folder.resolve("file"));
+
+        try (Log log = Log.of(name).folder(file).beatEvery(10).open()) {
+            assertNull(log.path());
+            try (Task task = log.begin("1", null)) {
+                task.bind(ProcessHandle.current().pid());
+            }
+            log.pooled("1:1");
+            assertTrue(log.failures() >= 4, "counted: " + log.failures());
+        }
+    }
+
+    @Test
+    void refusesATaskWithoutAName() throws Exception {
+        try (Log log = log().open()) {
+            try (Task task = log.begin(null, null)) {
+                task.bind("1:1");
+            }
+            assertEquals(List.of("host"), events(Reader.read(log.path())));
+            assertEquals(1, log.failures());
+        }
+    }
+
+    @Test
+    void takesAPromiseBackInANewFile() throws Exception {
+        try (Log log = log().beatEvery(20).bracketsAll().reports(Snapshot::new).open()) {
+            Path first = log.path();
+            assertEquals("reported", Reader.read(first).get(0).get("pool"));
+            log.reportNoMore();
+            Reader.await("a new file", () -> Reader.files(folder).equals(List.of(log.path()))
+                && !log.path().equals(first));
+            Reader.Line host = Reader.read(log.path()).get(0);
+            assertEquals("unknown", host.get("pool"));
+            assertEquals("all", host.get("tasks"));
+            Reader.await("beats go on", () -> Reader.beats(Reader.read(log.path())) > 1);
+        }
+    }
+
+    @Test
+    void takesThePlaceOfAClosedOne() throws Exception {
+        Log first = log().open();
+        Path path = first.path();
+
+        assertEquals(1, Log.opened(name));
+        first.close();
+        assertTrue(Files.exists(path));
+        try (Log second = log().open()) {
+            assertEquals(2, Log.opened(name));
+            assertNotEquals(path, second.path());
+            assertEquals(List.of(second.path()), Reader.files(folder));
+        }
+    }
+
+    @Test
+    void livesBesideAnotherThatIsOpen() throws Exception {
+        try (Log first = log().open(); Log second = log().open()) {
+            assertEquals(2, Reader.files(folder).size());
+            assertNotNull(first.path());
+            assertNotNull(second.path());
+        }
+    }
+
+    @Test
+    void keepsNoJvmAlive() throws Exception {
+        List<Thread> found = new ArrayList<>();
+
+        try (Log log = log().open()) {
+            for (Thread t : Thread.getAllStackTraces().keySet())
+                if (t.getName().equals("reaper-markers-" + name))
+                    found.add(t);
+            assertEquals(1, found.size());
+            assertTrue(found.get(0).isDaemon());
+        }
+        found.get(0).join();
+    }
+}

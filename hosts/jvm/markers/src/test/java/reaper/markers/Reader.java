@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+package reaper.markers;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** Reads a log as reaper does, and checks the number of each beat. */
+final class Reader {
+    /** One record. */
+    static final class Line {
+        final String event;
+        final Map<String, String> members = new HashMap<>();
+        final String text;
+
+        Line(String text) {
+            String[] words = text.split(" ");
+
+            this.text = text;
+            assertEquals("reaper/1", words[0], text);
+            assertTrue(words[1].matches("[0-9]{13}"), text);
+            assertTrue(text.length() < 512, text);
+            event = words[2];
+            for (int i = 3; i < words.length; i++) {
+                int equals = words[i].indexOf('=');
+                assertTrue(equals > 0, text);
+                members.put(words[i].substring(0, equals), words[i].substring(equals + 1));
+            }
+        }
+
+        String get(String key) {
+            return members.get(key);
+        }
+    }
+
+    private Reader() {
+    }
+
+    static List<Line> read(Path log) throws IOException {
+        String text = Files.readString(log, StandardCharsets.US_ASCII);
+        List<Line> lines = new ArrayList<>();
+
+        assertTrue(text.isEmpty() || text.endsWith("\n"), "ends with a whole line");
+        for (String line : text.split("\n"))
+            lines.add(new Line(line));
+        return lines;
+    }
+
+    static List<Line> read(Path log, String event) throws IOException {
+        return read(log).stream().filter(l -> l.event.equals(event)).collect(Collectors.toList());
+    }
+
+    /** Says how many beats there are; each has to have the number of records before it. */
+    static int beats(List<Line> lines) {
+        int since = 0, beats = 0;
+
+        for (Line l : lines)
+            if (l.event.equals("beat")) {
+                assertEquals(since, Integer.parseInt(l.get("n")), l.text);
+                since = 0;
+                beats++;
+            } else {
+                since++;
+            }
+        return beats;
+    }
+
+    static List<Path> files(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.sorted().collect(Collectors.toList());
+        }
+    }
+
+    interface Condition {
+        boolean holds() throws Exception;
+    }
+
+    static void await(String what, Condition condition) throws Exception {
+        for (int i = 0; i < 1000; i++) {
+            if (condition.holds())
+                return;
+            Thread.sleep(10);
+        }
+        assertTrue(condition.holds(), what);
+    }
+}
