@@ -128,7 +128,7 @@ final class Known {
         long now = System.nanoTime();
 
         for (End e = ends.peek(); e != null && now - e.atNs > ENDS_KEPT_NS; e = ends.peek()) {
-            if (ends.remove(e))
+            if (ends.poll() != null)
                 endCount.decrementAndGet();
         }
     }

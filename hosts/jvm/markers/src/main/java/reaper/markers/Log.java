@@ -35,10 +35,11 @@ import java.util.function.Supplier;
  * none waits for another here (what the kernel does to appends of one file, it does to any).
  *
  * Only a beat needs the file alone, for the length of one write(2): its `n` is the number of records
- * before it, so none may land between the counting and the beat. It takes the gate by trying and never
- * queues for it; if writers leave no gap, the beat is missed. So a task can wait for the one write of a
- * beat, every two seconds, and never for a list of the pool (that is read and written before, sharing
- * the gate), nor for a new file (that is made before; alone is done only the change of a reference).
+ * before it, so none may land between the counting and the beat. It takes the gate by trying; only if
+ * writers leave no gap for half a second it queues for it, for five milliseconds, and then gives up this
+ * beat. So a task can wait for the one write of a beat, every two seconds, and never for a list of the
+ * pool (that is read and written before, sharing the gate), nor for a new file (that is made before;
+ * alone is done only the change of a reference).
  *
  * <h2>How long it grows</h2>
  *
@@ -51,6 +52,7 @@ public final class Log implements AutoCloseable {
     private static final long BEAT_NS = TimeUnit.SECONDS.toNanos(2);
     private static final long AGAIN_NS = TimeUnit.SECONDS.toNanos(10);
     private static final long ALONE_NS = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final long QUEUE_MS = 5;
     private static final long PAUSE_NS = TimeUnit.MICROSECONDS.toNanos(20);
     private static final long SIZE_MAX = 8 << 20;
     private static final String PROPERTY = "reaper.markers.";
@@ -391,12 +393,22 @@ public final class Log implements AutoCloseable {
             stamp = gate.tryWriteLock();
         }
         if (stamp == 0)
+            stamp = queue();
+        if (stamp == 0)
             return false;
         try {
             step.run();
             return true;
         } finally {
             gate.unlockWrite(stamp);
+        }
+    }
+
+    private long queue() {
+        try {
+            return gate.tryWriteLock(QUEUE_MS, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            return 0; // nobody has a reason to interrupt this thread; there is a next time
         }
     }
 
@@ -409,7 +421,7 @@ public final class Log implements AutoCloseable {
             fresh = create();
             Segment next = fresh;
             if (!alone(() -> segment = next))
-                throw new IOException("writers left no gap for a new file");
+                return; // there is a next time
             fresh = null;
             weakened = false;
             if (old != null) {
@@ -424,6 +436,7 @@ public final class Log implements AutoCloseable {
                 stale.removeIf(Log::remove);
         } catch (IOException | RuntimeException e) {
             complain(e);
+        } finally {
             discard(fresh);
         }
     }
