@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.WeakHashMap;
 import org.apache.spark.SparkEnv;
+import reaper.markers.ByName;
 import reaper.markers.Log;
 import reaper.markers.Snapshot;
 import reaper.markers.Task;
@@ -86,13 +87,13 @@ final class WorkerPools {
 
     /** @param running the tasks that run, by attempt id; changed by others all the time. */
     WorkerPools(Map<Long, Task> running) throws ReflectiveOperationException {
-        Class<?> factory = Scala.type(PACKAGE + "PythonWorkerFactory");
+        Class<?> factory = ByName.type(PACKAGE + "PythonWorkerFactory");
 
         this.running = running;
-        factories = Scala.field(Scala.type("org.apache.spark.SparkEnv"), "pythonWorkers");
-        idleWorkers = Scala.field(factory, "idleWorkers");
-        daemonWorkers = Scala.field(factory, "daemonWorkers");
-        runner = Scala.type(PACKAGE + "PythonRunner$").getField("MODULE$").get(null);
+        factories = ByName.field(ByName.type("org.apache.spark.SparkEnv"), "pythonWorkers");
+        idleWorkers = ByName.field(factory, "idleWorkers");
+        daemonWorkers = ByName.field(factory, "daemonWorkers");
+        runner = ByName.type(PACKAGE + "PythonRunner$").getField("MODULE$").get(null);
         pairs(); // so that what is missing is known now
     }
 
@@ -117,7 +118,7 @@ final class WorkerPools {
 
     private Collection<Object> factoriesOf(SparkEnv env) throws ReflectiveOperationException {
         synchronized (env) {
-            return Scala.values(factories.get(env));
+            return ByName.values(factories.get(env));
         }
     }
 
@@ -126,13 +127,13 @@ final class WorkerPools {
         List<Object> all, idle;
 
         synchronized (factory) {
-            all = Scala.list(daemonWorkers.get(factory));
-            idle = Scala.list(idleWorkers.get(factory));
+            all = ByName.list(daemonWorkers.get(factory));
+            idle = ByName.list(idleWorkers.get(factory));
         }
         Set<Object> isIdle = new HashSet<>(idle);
         for (Object pair : all) {
-            Object worker = Scala.first(pair);
-            found.add(new Found(worker, Scala.second(pair), isIdle.contains(worker)));
+            Object worker = ByName.first(pair);
+            found.add(new Found(worker, ByName.second(pair), isIdle.contains(worker)));
         }
         return found;
     }
@@ -141,16 +142,16 @@ final class WorkerPools {
     private Map<Object, Set<Long>> pairs() throws ReflectiveOperationException {
         Map<Object, Set<Long>> pairs = new HashMap<>();
 
-        for (Object pair : (Set<?>) Scala.call(runner, "runningMonitorThreads"))
-            pairs.computeIfAbsent(Scala.first(pair), w -> new HashSet<>())
-                .add((Long) Scala.second(pair));
+        for (Object pair : (Set<?>) ByName.call(runner, "runningMonitorThreads"))
+            pairs.computeIfAbsent(ByName.first(pair), w -> new HashSet<>())
+                .add((Long) ByName.second(pair));
         return pairs;
     }
 
     private static boolean isOpen(Object worker) throws ReflectiveOperationException {
         if (worker instanceof Socket)
             return !((Socket) worker).isClosed();
-        return ((Channel) Scala.call(worker, "channel")).isOpen();
+        return ((Channel) ByName.call(worker, "channel")).isOpen();
     }
 
     private static long pidOf(Object process) throws ReflectiveOperationException {
@@ -158,7 +159,7 @@ final class WorkerPools {
             return ((Number) process).longValue();
         if (process instanceof ProcessHandle)
             return ((ProcessHandle) process).pid();
-        return ((Number) Scala.call(process, "pid")).longValue();
+        return ((Number) ByName.call(process, "pid")).longValue();
     }
 
     private void add(Snapshot to, Found f, Set<Long> pairs, Set<Long> tasks)

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-package reaper.spark;
+package reaper.markers;
 
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Scala objects by name, so that one jar serves Scala 2.12 and 2.13. */
-final class Scala {
-    private Scala() {
+/**
+ * Objects of a host and of its Scala library by name, so that one jar serves many versions of both. For
+ * what listens to a host.
+ */
+public final class ByName {
+    private ByName() {
     }
 
-    static Class<?> type(String name) throws ClassNotFoundException {
+    /** A class that the thread sees that asks. */
+    public static Class<?> type(String name) throws ClassNotFoundException {
         ClassLoader loader = Thread.currentThread().getContextClassLoader();
 
-        return Class.forName(name, true, loader != null ? loader : Scala.class.getClassLoader());
+        return Class.forName(name, true, loader != null ? loader : ByName.class.getClassLoader());
     }
 
     /** A private field; one that an inner class uses has its class's name before its own. */
-    static Field field(Class<?> owner, String name) throws NoSuchFieldException {
+    public static Field field(Class<?> owner, String name) throws NoSuchFieldException {
         for (Field f : owner.getDeclaredFields())
             if (f.getName().equals(name) || f.getName().endsWith("$$" + name)) {
                 f.setAccessible(true);
@@ -27,7 +31,8 @@ final class Scala {
         throw new NoSuchFieldException(owner.getName() + "." + name);
     }
 
-    static Object call(Object object, String name) throws ReflectiveOperationException {
+    /** What a public method without parameters returns. */
+    public static Object call(Object object, String name) throws ReflectiveOperationException {
         Method method = object.getClass().getMethod(name);
 
         method.setAccessible(true);
@@ -35,12 +40,12 @@ final class Scala {
     }
 
     /** What an Iterable holds. */
-    static List<Object> list(Object iterable) throws ReflectiveOperationException {
+    public static List<Object> list(Object iterable) throws ReflectiveOperationException {
         return drain(call(iterable, "iterator"));
     }
 
     /** The values of a Map. */
-    static List<Object> values(Object map) throws ReflectiveOperationException {
+    public static List<Object> values(Object map) throws ReflectiveOperationException {
         return drain(call(map, "valuesIterator"));
     }
 
@@ -56,11 +61,13 @@ final class Scala {
         return all;
     }
 
-    static Object first(Object pair) throws ReflectiveOperationException {
+    /** The first of a Tuple2. */
+    public static Object first(Object pair) throws ReflectiveOperationException {
         return call(pair, "_1");
     }
 
-    static Object second(Object pair) throws ReflectiveOperationException {
+    /** The second of a Tuple2. */
+    public static Object second(Object pair) throws ReflectiveOperationException {
         return call(pair, "_2");
     }
 }
