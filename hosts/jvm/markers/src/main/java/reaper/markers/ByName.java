@@ -31,6 +31,17 @@ public final class ByName {
         throw new NoSuchFieldException(owner.getName() + "." + name);
     }
 
+    /** What a private field of an object holds, its own or one of the classes that it extends. */
+    public static Object get(Object object, String name) throws ReflectiveOperationException {
+        for (Class<?> c = object.getClass(); c != null; c = c.getSuperclass())
+            try {
+                return field(c, name).get(object);
+            } catch (NoSuchFieldException e) {
+                continue;
+            }
+        throw new NoSuchFieldException(object.getClass().getName() + "." + name);
+    }
+
     /** What a public method without parameters returns. */
     public static Object call(Object object, String name) throws ReflectiveOperationException {
         Method method = object.getClass().getMethod(name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package reaper.spark;
 
+import java.lang.reflect.InaccessibleObjectException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkConf;
@@ -62,7 +63,8 @@ final class TaskMarkers implements ExecutorPlugin {
     private Snapshot snapshot() {
         try {
             return pools.snapshot();
-        } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+        } catch (ReflectiveOperationException | ClassCastException | InaccessibleObjectException
+            | LinkageError e) {
             say("the pool of Python workers can no longer be read, so only tasks are reported", e);
             log.reportNoMore();
             return null;
