@@ -42,20 +42,26 @@ final class Watch {
             this.brackets = brackets;
         }
 
-        boolean isOver() {
+        boolean isOver(long forNs) {
             return !brackets.isEmpty()
-                && brackets.stream().allMatch(b -> !b.isRunning() && b.sinceEndNs() >= OVER_NS);
+                && brackets.stream().allMatch(b -> !b.isRunning() && b.sinceEndNs() >= forNs);
         }
     }
 
     private final Brackets brackets;
+    private final long overNs;
     private final Pools pools = new Pools();
     private final Map<Thread, Memory> memories = new WeakHashMap<>();
     private final Set<Socket> retired = Collections.newSetFromMap(new WeakHashMap<>());
     private volatile boolean bracketsAll = true;
 
     Watch(Brackets brackets) {
+        this(brackets, OVER_NS);
+    }
+
+    Watch(Brackets brackets, long overNs) {
         this.brackets = brackets;
+        this.overNs = overNs;
     }
 
     /** Some contexts are opened outside of every task that is told of. */
@@ -120,7 +126,7 @@ final class Watch {
 
         for (Context c : contexts) {
             Memory m = memories.get(c.thread());
-            if (m.isOver() && !c.isCompleted() && holds(m, c))
+            if (m.isOver(overNs) && !c.isCompleted() && holds(m, c))
                 found.put(c.worker(), c);
         }
         return found;
