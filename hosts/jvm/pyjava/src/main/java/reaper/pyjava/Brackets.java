@@ -39,6 +39,13 @@ final class Brackets {
         return b;
     }
 
+    /** Ends the job and the tasks that were begun with it. */
+    void endJob(String job) {
+        for (Bracket b : running.values())
+            if (job.equals(b.job))
+                end(b.task, b.job);
+    }
+
     /** How many have ended so far, to be given to forget(). */
     int ended() {
         return endedCount.get();

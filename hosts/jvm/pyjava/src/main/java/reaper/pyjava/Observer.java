@@ -21,7 +21,8 @@ import reaper.markers.Snapshot;
  *
  * Where it is started it has to be told of every task that uses pyjava, before its compute(): a context
  * is taken for one of the tasks that ran when it was opened, and as given up when they are over. (An
- * engine whose jobs are told by {@link ByzerAdapter} need not: its contexts name their jobs.)
+ * engine whose jobs are told by {@link ByzerAdapter} need not: its contexts name their jobs.) With the
+ * context of a task its worker is bound to it; without, only where no other task ran just then.
  *
  * begin() and end() take no lock of pyjava, which may be held for long.
  */
@@ -50,14 +51,14 @@ public final class Observer {
 
     /** Says that a task runs, and which JavaContext is to be its own. */
     public static void begin(String task, String job, Object javaContext) {
-        Log l = log();
+        String id = id(task);
 
-        BRACKETS.add(new Bracket(task, job, javaContext, l.begin(task, job)));
+        BRACKETS.add(new Bracket(id, job, javaContext, log().begin(id, job)));
     }
 
     /** Says that a task is over: whatever is read of its results has been read. */
     public static void end(String task) {
-        Bracket b = BRACKETS.end(task, null);
+        Bracket b = BRACKETS.end(id(task), null);
 
         if (b != null)
             b.marker().close();
@@ -65,19 +66,18 @@ public final class Observer {
 
     /** Says that a job runs: every context whose runner names it as GROUP_ID or groupId is its. */
     public static void beginJob(String job) {
-        Log l = log();
-
-        BRACKETS.add(new Bracket(null, job, null, l.begin(null, job)));
+        BRACKETS.add(new Bracket(null, job, null, log().begin(null, job)));
     }
 
     /** Says that a job is over, and every task that was begun with it. */
     public static void endJob(String job) {
-        Bracket b = BRACKETS.end(null, job);
+        BRACKETS.endJob(job);
+        log().endJob(job, "ok");
+    }
 
-        if (b != null)
-            b.marker().close();
-        else
-            log().endJob(job, "ok");
+    /** Ids are the JVM's, and Spark numbers its tasks. */
+    private static String id(String task) {
+        return task.chars().allMatch(Character::isDigit) ? "pyjava-" + task : task;
     }
 
     static synchronized void bracketsSome() {

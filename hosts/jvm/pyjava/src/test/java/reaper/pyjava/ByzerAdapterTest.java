@@ -8,11 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.List;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import streaming.dsl.ScriptSQLExec$;
@@ -28,16 +25,8 @@ class ByzerAdapterTest {
         assertEquals(1, JobManager$.MODULE$.listeners.size(), "once");
     }
 
-    /** What the log of this JVM says of a job; surefire gives it a directory of its own. */
     private static List<String> said(String job) throws IOException {
-        Path folder = Paths.get(System.getenv("REAPER_MARKER_DIR"));
-
-        try (Stream<Path> files = Files.walk(folder)) {
-            Path log = files.filter(f -> f.getFileName().toString().matches("host-"
-                + ProcessHandle.current().pid() + "-[0-9]+-pyjava-1.log")).findFirst().get();
-            return Files.readAllLines(log).stream().filter(l -> l.contains(" job=" + job))
-                .map(l -> l.split(" ", 3)[2]).collect(Collectors.toList());
-        }
+        return ObserverTest.said(" job=" + job);
     }
 
     @Test

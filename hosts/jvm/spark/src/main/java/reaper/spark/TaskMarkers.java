@@ -44,7 +44,8 @@ final class TaskMarkers implements ExecutorPlugin {
     }
 
     private Log open(SparkConf conf) {
-        Log.Builder b = Log.of(CLASS).poolTimeout(POOL_TIMEOUT_MS).app(conf.get("spark.app.id", ""));
+        Log.Builder b = Log.of(CLASS).poolTimeout(POOL_TIMEOUT_MS)
+            .app(conf.get("spark.app.id", conf.get("spark.app.name", ""))); // local mode: no id yet
 
         if (Log.opened(CLASS) == 0)
             b.bracketsAll();

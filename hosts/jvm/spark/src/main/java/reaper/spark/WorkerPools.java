@@ -33,25 +33,7 @@ import reaper.markers.Task;
  * A fork that is stuck holds both for a minute (4.x) or for ever (3.x). Then this waits too, by itself:
  * it has a thread of its own, and there is no beat.
  *
- * <h2>Who is leased</h2>
- *
- * A worker with an open connection that is not idle is leased, unless it is certain that no running task
- * uses it. (One whose connection Spark closed is neither pooled nor leased: it can serve nobody.)
- *
- * `PythonRunner.runningMonitorThreads` has a pair (worker, task) for each worker of a running task. The
- * pair comes right after the worker was taken, in the same method (`BasePythonRunner.compute`), and
- * before a byte is sent in 4.x; between the two nothing waits. It goes up to 2 s after the task has
- * completed, or when a cancelled task's worker is killed. But a pair that is not there proves little:
- * with spark.python.worker.reuse=false there are none at all, planner workers have none, and a thread may
- * be slow between taking and saying so. So a worker counts as nobody's only if
- * <ul>
- * <li>a pair for it was seen since it was last idle, so that pairs are kept and it served a task;
- * <li>no pair of it names a task that runs, as onTaskStart and its counterparts tell;
- * <li>every task that ran when it was first seen so has ended. Whoever uses it at that moment is one of
- *     them; who takes it later takes it from the idle ones and gets a pair.
- * </ul>
- * and the reader wants to see that in two lists, ten seconds apart. A leak that is missed is the lesser
- * harm.
+ * Who is leased: see {@link Usage}.
  */
 final class WorkerPools {
     private static final String PACKAGE = "org.apache.spark.api.python.";
@@ -69,21 +51,13 @@ final class WorkerPools {
         }
     }
 
-    /** What is remembered of a worker from one list to the next; refers to no worker. */
-    private static final class Memory {
-        private String name; // null: not looked up yet
-        private boolean served; // a pair was seen since it was last idle
-        private Set<Long> suspects; // tasks that may still use it; null: one does
-        private Long bound; // the last task that it was bound to
-    }
-
     private final Map<Long, Task> running;
     private final Field factories;
     private final Field idleWorkers;
     private final Field daemonWorkers;
     private final Object runner;
     // The keys are Spark's own objects, weak there too.
-    private final Map<Object, Memory> memories = new WeakHashMap<>();
+    private final Map<Object, Usage> usages = new WeakHashMap<>();
 
     /** @param running the tasks that run, by attempt id; changed by others all the time. */
     WorkerPools(Map<Long, Task> running) throws ReflectiveOperationException {
@@ -164,49 +138,28 @@ final class WorkerPools {
 
     private void add(Snapshot to, Found f, Set<Long> pairs, Set<Long> tasks)
         throws ReflectiveOperationException {
-        Memory m = memories.computeIfAbsent(f.worker, w -> new Memory());
+        Usage u = usages.computeIfAbsent(f.worker, w -> new Usage());
 
-        if (m.name == null)
-            m.name = Log.worker(pidOf(f.process));
-        if (m.name == null)
+        if (u.name == null)
+            u.name = Log.worker(pidOf(f.process));
+        if (u.name == null)
             return; // it has exited
         if (f.idle) {
-            m.served = false;
-            m.suspects = null;
-            to.pooled(m.name);
-        } else {
-            Long task = taskOf(pairs, tasks);
-            if (mayBeUsed(m, pairs, tasks, task))
-                to.leased(m.name, task == null ? null : task.toString());
-            bind(m, task);
+            u.isIdle();
+            to.pooled(u.name);
+        } else if (u.mayBeUsed(pairs, tasks)) {
+            to.leased(u.name, u.task() == null ? null : u.task().toString());
+            bind(u);
         }
     }
 
-    private static Long taskOf(Set<Long> pairs, Set<Long> tasks) {
-        for (Long task : pairs)
-            if (tasks.contains(task))
-                return task;
-        return null;
-    }
-
-    private static boolean mayBeUsed(Memory m, Set<Long> pairs, Set<Long> tasks, Long task) {
-        m.served |= !pairs.isEmpty();
-        if (task != null)
-            m.suspects = null;
-        else if (m.suspects == null)
-            m.suspects = new HashSet<>(tasks);
-        else
-            m.suspects.retainAll(tasks);
-        return task != null || !m.served || !m.suspects.isEmpty();
-    }
-
     /** Binds a worker to a task that has it, where the Python side does not. */
-    private void bind(Memory m, Long task) {
-        Task t = task == null || task.equals(m.bound) ? null : running.get(task);
+    private void bind(Usage u) {
+        Task task = u.task() == null || u.task().equals(u.bound) ? null : running.get(u.task());
 
-        if (t == null)
+        if (task == null)
             return;
-        m.bound = task;
-        t.bind(m.name);
+        u.bound = u.task();
+        task.bind(u.name);
     }
 }
