@@ -418,6 +418,7 @@ class LogTest {
         List<Thread> found = new ArrayList<>();
 
         try (Log log = log().open()) {
+            assertNotNull(log.path());
             for (Thread t : Thread.getAllStackTraces().keySet())
                 if (t.getName().equals("reaper-markers-" + name))
                     found.add(t);

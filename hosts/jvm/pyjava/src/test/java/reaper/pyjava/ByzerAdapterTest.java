@@ -2,14 +2,16 @@
 package reaper.pyjava;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import streaming.dsl.ScriptSQLExec$;
@@ -51,8 +53,14 @@ class ByzerAdapterTest {
     }
 
     @Test
-    void noStandInIsInTheJar() {
-        assertFalse(Files.exists(Paths.get("target/classes/tech")));
-        assertFalse(Files.exists(Paths.get("target/classes/streaming")));
+    void noStandInIsInTheJar() throws Exception {
+        Path classes = Paths.get(
+            ByzerAdapter.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+
+        assertTrue(Files.exists(classes.resolve("reaper/pyjava")));
+        try (Stream<Path> files = Files.list(classes)) {
+            assertEquals(List.of("reaper"), files.map(f -> f.getFileName().toString())
+                .filter(f -> !f.equals("META-INF")).collect(Collectors.toList()));
+        }
     }
 }
