@@ -77,7 +77,7 @@ static enum tri task_ended(const struct policy *policy _unused_, const struct fa
 
 static enum tri assumed(const struct policy *policy, const struct facts *f)
 {
-	if (policy->assume_leaked_after_ms == UNKNOWN_U64 || f->single)
+	if (policy->assume_leaked_after_ms == UNKNOWN_U64)
 		return TRI_NO;
 	if (!f->host_log || !f->logs_whole || f->silent_ms == UNKNOWN_U64)
 		return TRI_UNKNOWN;
@@ -140,8 +140,16 @@ static const struct {
 };
 static_assert(ARRAY_SIZE(fences) == FENCE_COUNT, "every fence has its proof");
 
+/* No host feeds a program that stands alone, so nothing is proven by what a host does. */
+static bool is_of_a_host(enum fence fence)
+{
+	return fence != FENCE_RETIRED && fence != FENCE_TASK_ENDED;
+}
+
 enum tri fence_holds(enum fence fence, const struct policy *policy, const struct facts *facts)
 {
+	if (facts->single && is_of_a_host(fence))
+		return TRI_NO;
 	return fence == FENCE_NONE ? TRI_NO : fences[fence].holds(policy, facts);
 }
 

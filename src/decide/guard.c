@@ -142,7 +142,8 @@ static bool host_is_done(const struct facts *f)
 }
 
 /* While somebody holds the host's end, bytes in the task socket are wanted; after that they are a
- * dead task's leftovers. A worker that signed off may also not be ended while the host has not read all,
+ * dead task's leftovers. What a worker that its host gave up has to say is wanted by nobody; what was
+ * said to it may be a new task. A worker that signed off may also not be ended while the host has not read all,
  * or has a thread that may write to it: the write would fail, and with it the task, and what the host
  * has not read would be lost. */
 static bool unread_bytes(enum fence fence, const struct policy *policy _unused_,
@@ -150,7 +151,11 @@ static bool unread_bytes(enum fence fence, const struct policy *policy _unused_,
 {
 	if (by_operator(fence, f) || f->host_held == TRI_NO)
 		return false;
-	if (f->recv_queue != 0 || f->send_queue != 0)
+	if (f->recv_queue != 0)
+		return true;
+	if (fence == FENCE_RETIRED)
+		return false;
+	if (f->send_queue != 0)
 		return true;
 	return fence == FENCE_SIGNED_OFF && !host_is_done(f) &&
 	       (f->host_recv_queue != 0 || f->host_writes != TRI_NO);

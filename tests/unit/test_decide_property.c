@@ -76,6 +76,8 @@ static void some_guards(struct facts *f)
 
 	if (one_in(4))
 		*guards[dice(ARRAY_SIZE(guards))] = true;
+	f->single = one_in(4);
+	f->may_kill = one_in(2);
 	f->asleep = some_tri(TRI_YES);
 	f->progress = some_tri(TRI_NO);
 	f->wait = one_in(8) ? WAIT_UNKNOWN : (enum wait_kind)dice(WAIT_KIND_COUNT);
@@ -181,10 +183,14 @@ static bool is_over(const struct facts *f)
 
 static bool is_proven(enum fence fence, const struct facts *f)
 {
+	bool declared = f->unpooled[UNPOOLED_DECLARED] == TRI_YES && f->tasks_bound;
 	bool unpooled = f->unpooled[UNPOOLED_REPORTED] == TRI_YES ||
-			f->unpooled[UNPOOLED_HOST_IDLE] == TRI_YES ||
-			(f->unpooled[UNPOOLED_DECLARED] == TRI_YES && f->tasks_bound);
+			f->unpooled[UNPOOLED_HOST_IDLE] == TRI_YES || declared;
 
+	if (f->single && (!f->may_kill || (fence == FENCE_TASK_ENDED && !declared)))
+		return false;
+	if (f->single && fence != FENCE_TASK_ENDED && fence != FENCE_RETIRED)
+		return false;
 	switch (fence) {
 	case FENCE_HOST_GONE:
 		return f->host_gone == TRI_YES && is_closed(f) && is_quiet(f);
@@ -197,8 +203,8 @@ static bool is_proven(enum fence fence, const struct facts *f)
 	case FENCE_PEER_CLOSED:
 		return is_closed(f) && is_quiet(f);
 	case FENCE_RETIRED:
-		return f->retired_by_operator ||
-		       (f->retired && f->logs_whole && !f->tasks_open && is_quiet(f));
+		return f->retired_by_operator || (f->retired && f->logs_whole && !f->tasks_open &&
+						  (f->host_held == TRI_NO || f->recv_queue == 0));
 	case FENCE_TASK_ENDED:
 		return is_over(f) && is_quiet(f) && unpooled &&
 		       (!f->tasks_bound || f->late_byte == TRI_NO);
