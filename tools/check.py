@@ -30,7 +30,7 @@ LOGS = BUILD / "check"
 TAG = "REAPER_CHECK_RUN"
 HEARTBEAT_S = 20
 AGAIN_MOST = 12  # tests of one run that get a second chance; more than that is no accident
-ONLY_ONCE = ("tests/spark/", "test_only_the_due_end", "test_dry_run")
+ONLY_ONCE = ("tests/spark/", "tests/pyjava/", "test_only_the_due_end", "test_dry_run")
 INTERRUPT_S = 60  # what a test run gets to end its processes after Ctrl-C
 STRAGGLER_S = 10  # what a process that is just ending gets
 TAIL_LINES = 40
@@ -39,8 +39,9 @@ FORMAT_JUDGE = 14  # the clang-format whose word counts: releases differ in smal
 FILES_AT_ONCE = 3  # of system tests, which wait most of the time
 NICE = 15  # of what computes: what waits for its processes goes first
 # In the order of each lane. The others wait most of the time.
-COMPUTE = ("lint", "unit", "coverage", "mutate", "distcheck", "install")
+COMPUTE = ("jvm", "lint", "unit", "coverage", "mutate", "python", "distcheck", "install")
 BUILDING = threading.Lock()  # one autoreconf at a time, and nobody builds what another tests
+GCC = ("CC=gcc", "--enable-werror", "--without-jars")  # the build that most parts use
 STOP = threading.Event()  # told to stop: no lane goes on
 
 # What a part may take at most, in seconds: several times what it does take on two idle cores, so
@@ -53,6 +54,9 @@ LIMITS = {
     "sanitize": 1500,
     "system": 1200,
     "spark": 1800,
+    "pyjava": 1200,
+    "jvm": 900,
+    "python": 600,
     "distcheck": 1500,
     "quickstart": 300,
     "install": 300,
@@ -450,18 +454,19 @@ def lint(part: Part) -> None:
     listed.write_text("\n".join(sources) + "\n")
     part.judge("clang-tidy", part.run(
         "clang-tidy", [str(listed) if word == "@LIST@" else word for word in tidy]))
-    if build(part, "analyzer", "CC=gcc", "CFLAGS=-g -O2 -fanalyzer", "--enable-werror"):
+    if build(part, "analyzer", "CC=gcc", "CFLAGS=-g -O2 -fanalyzer", "--enable-werror",
+             "--without-jars"):
         part.passed("gcc -fanalyzer")
 
 
 def unit(part: Part) -> None:
     for folder, compiler in (("", "gcc"), ("clang", "clang")):
-        if build(part, folder, f"CC={compiler}", "--enable-werror"):
+        if build(part, folder, f"CC={compiler}", "--enable-werror", "--without-jars"):
             make_check(part, folder, compiler)
 
 
 def coverage(part: Part) -> None:
-    if not build(part, "coverage", "CC=gcc", "--enable-coverage"):
+    if not build(part, "coverage", "CC=gcc", "--enable-coverage", "--without-jars"):
         return
     where = BUILD / "coverage"
     for old in where.glob("**/*.gcda"):
@@ -508,7 +513,7 @@ def mutate(part: Part) -> None:
 
 
 def sanitize(part: Part) -> None:
-    if not build(part, "asan", "CC=gcc", "--enable-sanitizers", "--enable-werror"):
+    if not build(part, "asan", "CC=gcc", "--enable-sanitizers", "--enable-werror", "--without-jars"):
         return
     make_check(part, "asan", "sanitizers")
     pytest(part, "sanitizers", "tests/system", at_once=FILES_AT_ONCE, env={
@@ -518,13 +523,88 @@ def sanitize(part: Part) -> None:
         "UBSAN_OPTIONS": "exitcode=99:print_stacktrace=1"})
 
 
+def jars_done(part: Part) -> Done:
+    """Builds what JVM hosts run; only once in a run, whoever needs it first."""
+    with BUILDING:
+        return part.run("jars", [str(REPO / "tools/build-jvm")])
+
+
+def jvm(part: Part) -> None:
+    """Builds the jars; Maven has run their tests by then."""
+    done = jars_done(part).ok
+    passed = 0
+    for report in sorted(BUILD.glob("jvm/work/*/target/surefire-reports/TEST-*.xml")):
+        for case in xml.parse(report).getroot().iter("testcase"):
+            name = f"{case.get('classname')}.{case.get('name')}"
+            if case.find("failure") is not None or case.find("error") is not None:
+                part.failed(name, "see build/jvm/maven.log")
+            elif case.find("skipped") is not None:
+                part.skipped(name, case.find("skipped").get("message") or "says nothing")
+            else:
+                passed += 1
+    if passed:
+        part.passed("tests of the jars", passed)
+    if not done:
+        part.failed("tools/build-jvm", "see build/jvm/maven.log")
+    elif not passed:
+        part.failed("tests of the jars", "none was run")
+
+
+def python(part: Part) -> None:
+    """The wheel of hosts/python: built, installed where nothing else is, and run."""
+    folder = BUILD / "wheel"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(REPO / "hosts/python", folder / "source",
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    venv = folder / "venv"
+    steps = (
+        ("a virtual environment", [PYTHON, "-m", "venv", str(venv)]),
+        ("build the wheel", [str(venv / "bin/pip"), "wheel", "-q", "--no-deps", "-w", str(folder),
+                             str(folder / "source")]),
+        ("vermin", [str(venv / "bin/pip"), "install", "-q", "vermin"]),
+        ("no syntax or module newer than Python 3.8",
+         [str(venv / "bin/vermin"), "-t=3.8-", "--no-tips", "--violations",
+          str(folder / "source")]),
+    )
+    for what, argv in steps:
+        if not part.judge(what, part.run(what, argv)):
+            return
+    wheel, = folder.glob("reaper_markers-*.whl")
+    if not part.judge("install the wheel", part.run(
+            "install the wheel", [str(venv / "bin/pip"), "install", "-q", "--no-deps", str(wheel)])):
+        return
+    logs = folder / "markers"
+    part.judge("a program that uses it", part.run(
+        "a program that uses it",
+        [str(venv / "bin/python"), "-c",
+         "import reaper_markers as r\nwith r.task('1'): pass\nassert r.done()\n"
+         "import importlib.util as u\n"
+         "assert u.find_spec('reaper_pyspark') and u.find_spec('reaper_pyjava')"],
+        env={"REAPER_MARKER_DIR": str(logs)}))
+    records = [line.split(" ")[2] for path in logs.glob("*.log")
+               for line in path.read_text().splitlines()]
+    if records == ["host", "begin", "end", "done"]:
+        part.passed("its log")
+    else:
+        part.failed("its log", f"{records}")
+
+
 def system(part: Part) -> None:
-    if build(part, "", "CC=gcc", "--enable-werror"):
+    if build(part, "", *GCC):
         pytest(part, "small JVM host", "tests/system", {}, FILES_AT_ONCE)
 
 
+def pyjava(part: Part) -> None:
+    if not build(part, "", *GCC) or not part.judge("jars", jars_done(part)):
+        return
+    made = part.run("pyjava", [str(REPO / "tools/pyjava-env")], show=True)
+    if part.judge("tools/pyjava-env", made):
+        pytest(part, "pyjava", "tests/pyjava",
+               {"REAPER_PYJAVA_JAR": str(BUILD / "jvm/jars/reaper-pyjava.jar")})
+
+
 def spark(part: Part) -> None:
-    if not build(part, "", "CC=gcc", "--enable-werror"):
+    if not build(part, "", *GCC) or not part.judge("jars", jars_done(part)):
         return
     done = subprocess.run([str(REPO / "tools/spark-venv"), "--releases"], capture_output=True,
                           text=True, timeout=60, check=False)
@@ -541,13 +621,14 @@ def spark(part: Part) -> None:
 
 
 def distcheck(part: Part) -> None:
-    for compiler in ("gcc", "clang"):
+    """With gcc the release brings the jars, with clang it has none."""
+    for compiler, without in (("gcc", []), ("clang", ["--without-jars"])):
         folder = f"distcheck-{compiler}"
-        if build(part, folder, f"CC={compiler}", "--enable-werror"):
+        if build(part, folder, f"CC={compiler}", "--enable-werror", *without):
+            flags = " ".join([f"CC={compiler}", "--enable-werror", *without])
             part.judge(f"make distcheck, {compiler}", part.run(
                 f"make distcheck, {compiler}",
-                ["make", f"-j{os.cpu_count()}", "distcheck",
-                 f"DISTCHECK_CONFIGURE_FLAGS=CC={compiler} --enable-werror"],
+                ["make", f"-j{os.cpu_count()}", "distcheck", f"DISTCHECK_CONFIGURE_FLAGS={flags}"],
                 cwd=BUILD / folder))
 
 
@@ -558,7 +639,7 @@ def quickstart(part: Part) -> None:
 
 def bench(part: Part) -> None:
     """Not among the parts that run by themselves: its figures are those of the machine."""
-    if build(part, "", "CC=gcc", "--enable-werror"):
+    if build(part, "", *GCC):
         part.judge("make bench", part.run("make bench", ["make", "bench"], cwd=BUILD, show=True))
 
 
@@ -579,7 +660,8 @@ def install(part: Part) -> None:
         "usr/lib/tmpfiles.d/reaper.conf", "usr/share/man/man8/reaper.8",
         "usr/share/man/man5/reaper.conf.5", "usr/share/man/man5/reaper-markers.5",
         "usr/share/reaper/reaper.schema.json", "usr/share/reaper/python/reaper_markers.py",
-        "usr/share/reaper/python/reaper_pyspark.py",
+        "usr/share/reaper/python/reaper_pyspark.py", "usr/share/reaper/python/reaper_pyjava.py",
+        *(f"usr/share/reaper/java/reaper-{name}.jar" for name in ("markers", "spark", "pyjava")),
     }
     missing = expected - files()
     units = {pathlib.Path(name).name for name in files() if "systemd/system/" in name}
@@ -607,7 +689,8 @@ def install(part: Part) -> None:
 
 PARTS: dict[str, Callable[[Part], None]] = {
     "lint": lint, "unit": unit, "coverage": coverage, "mutate": mutate, "sanitize": sanitize,
-    "system": system, "spark": spark, "distcheck": distcheck, "quickstart": quickstart,
+    "system": system, "spark": spark, "pyjava": pyjava, "jvm": jvm, "python": python,
+    "distcheck": distcheck, "quickstart": quickstart,
     "install": install, "bench": bench,
 }
 
