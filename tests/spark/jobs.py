@@ -12,7 +12,7 @@ import sys
 import time
 
 import pyarrow
-from pyspark import TaskContext, cloudpickle
+from pyspark import BarrierTaskContext, TaskContext, cloudpickle
 from pyspark.sql.functions import expr, udf
 
 import inworker
@@ -306,6 +306,76 @@ def mixed_load(spark, where, label, kind, seconds):
     return [turn, highest]
 
 
+def battery(spark, where, label, retries=True):
+    """A bit of all that Spark does with Python workers; what comes of each, to be compared."""
+    context = spark.sparkContext
+    cores = context.defaultParallelism
+
+    def squares():
+        def each(part, _):
+            yield part * part
+
+        return context.parallelize(range(200), 200).mapPartitionsWithIndex(each).sum()
+
+    def udfs():
+        plus = udf(lambda number: number + 1, "long")
+        rows = spark.range(0, 100, 1, 8).select(plus(plus("id")).alias("n"))
+        return rows.selectExpr("sum(n)").first()[0]
+
+    def barrier():
+        def each(_):
+            task = BarrierTaskContext.get()
+            task.barrier()
+            yield task.partitionId()
+
+        parts = min(4, cores)
+        return sorted(context.parallelize(range(parts), parts).barrier().mapPartitions(each).collect())
+
+    def zips():
+        one = context.parallelize(range(40), 8).map(lambda number: number + 1)
+        two = context.parallelize(range(40), 8).map(lambda number: number * 2)
+        return one.zip(two).map(lambda pair: pair[0] * pair[1]).sum()
+
+    def consumer():
+        def each(batches):
+            for _ in batches:
+                pass
+            for row in range(30):
+                yield batch(row, 1, 2000)
+
+        slow = "java_method('java.lang.Thread', 'sleep', 60L) IS NULL OR true"
+        return len(one_row(spark).mapInArrow(each, WIDE).where(slow).collect())
+
+    def failing():
+        def each(_):
+            raise ValueError("meant to fail")
+
+        try:
+            context.parallelize(range(2), 2).mapPartitions(each).collect()
+        except Exception as error:  # whatever class this release gives it
+            return "meant to fail" in str(error)
+        return False
+
+    def retried():
+        def each(part, _):
+            if TaskContext.get().attemptNumber() == 0 and part % 4 == 0:
+                raise ValueError("the first attempt is meant to fail")
+            yield TaskContext.get().attemptNumber()
+
+        return sum(context.parallelize(range(16), 16).mapPartitionsWithIndex(each).collect())
+
+    parts = [squares, udfs, barrier, zips, consumer, failing] + [retried] * retries
+    return {part.__name__: part() for part in parts}
+
+
+def empty_tasks(spark, where, label, tasks=1000):
+    """Tasks that do nothing, each on a Python worker; milliseconds that they took."""
+    began = time.monotonic()
+    context = spark.sparkContext
+    context.parallelize(range(tasks), tasks).mapPartitions(lambda rows: rows).count()
+    return int((time.monotonic() - began) * 1000)
+
+
 JOBS = {job.__name__: job for job in (
     pooled, pooled_udf, busy, sleeping, slow_upstream, slow_consumer, zipped, early_arrow,
-    early_rdd, half_shutdown, lost_helper, mixed_load, deaf)}
+    early_rdd, half_shutdown, lost_helper, mixed_load, deaf, battery, empty_tasks)}

@@ -8,6 +8,7 @@ import os
 import time
 
 import checks
+import hostmarkers
 
 STEP_S = 0.5
 LIMIT_S = 90
@@ -50,11 +51,24 @@ def sweep_on(spark, reaper, jobs, wanted, limit_s):
 
 
 def test_sweeps_over_a_live_spark(start_spark, reaper_for, capsys):
+    live(start_spark, reaper_for, capsys, {}, None)
+
+
+def test_sweeps_over_a_live_spark_that_writes_markers(start_spark, reaper_for, capsys,
+                                                      tmp_path_factory):
+    logs = tmp_path_factory.mktemp("live-logs")
+    live(start_spark, reaper_for, capsys, hostmarkers.settings(logs), logs)
+
+
+def live(start_spark, reaper_for, capsys, settings, logs):
+    """Sweeps over a Spark with these settings; `logs` is where it writes markers, if it does."""
     wanted = int(os.environ.get("REAPER_LIVE_SWEEPS", "100"))
     limit_s = LIMIT_S if wanted <= 100 else wanted * 5
-    spark = start_spark("live", master="local[48]")
+    spark = start_spark("live", master="local[48]", **settings)
     try:
         reaper = reaper_for(spark)
+        if logs:
+            reaper.settings["reaper.marker_dir"] = str(logs)
         assert reaper.settings["policy.timeout"] == reaper.settings["policy.min_age"] == "1s"
         spark.pool(2)
         spark.run("pooled_udf")  # the first job of SQL takes long, and is not what is tested
@@ -66,8 +80,8 @@ def test_sweeps_over_a_live_spark(start_spark, reaper_for, capsys):
         (spark.notes / "enough").touch()
         done = {kind: spark.value(job) for kind, job in jobs.items()}
         with capsys.disabled():
-            print(f"\n{sweeps} sweeps in {took:.0f} s over Spark {spark.version}: {len(ended)} workers "
-                  f"ended, {kept} times a worker kept; jobs: "
+            print(f"\n{sweeps} sweeps in {took:.0f} s over Spark {spark.version}"
+                  f"{' with markers' if logs else ''}: {len(ended)} workers ended, {kept} times a worker kept; jobs: "
                   f"{ {kind: count for kind, (count, _) in done.items()} }")
         for kind, (count, attempt) in done.items():
             assert count >= TWICE, f"{kind} ran {count} times in {took:.0f} s"

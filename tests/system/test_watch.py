@@ -295,8 +295,9 @@ def test_metrics(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
         procs.until("metrics", lambda: metrics.exists() and "reaper_" in metrics.read_text())
         for line in metrics.read_text().splitlines():
             assert line.startswith("#") or len(line.rsplit(" ", 1)) == 2
-    assert [p.name for p in metrics.parent.iterdir() if p.name.startswith("reaper.prom")] == \
-        ["reaper.prom"]
+        # It is written aside and renamed; what was aside may be there for a moment.
+        procs.until("one file", lambda: ["reaper.prom"] == [
+            p.name for p in metrics.parent.iterdir() if p.name.startswith("reaper.prom")])
 
 
 def test_watchdog(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark with both markers: the plugin in its JVMs, reaper_pyspark in its daemons.
+
+Its results are what they are without them, every task is told once by each side, and no worker of a
+healthy Spark is anything but kept.
+
+REAPER_SOAK_S    how long the soak lasts (tools/soak; not run without it)
+"""
+
+import os
+import statistics
+import threading
+
+import pytest
+
+import checks
+import hostmarkers
+import procs
+from checks import LEAK, POLL, next_job_works, reaped, settle
+
+MASTERS = {"local": "local[8,4]", "cluster": "local-cluster[1,4,1024]"}
+COMPLETE_S = 15  # until the last beat tells of what was there before it
+PAIRS = 5
+EMPTY_TASKS = 10_000
+COST_LIMIT = 1.02
+
+
+def executor_of(worker):
+    """The JVM that feeds a worker."""
+    daemon = procs.read_stat(worker.pid).ppid
+    return procs.read_stat(daemon).ppid
+
+
+class Audits(threading.Thread):
+    """Looks at a Spark again and again while it works, and keeps what is not a `keep`."""
+
+    def __init__(self, reaper):
+        super().__init__(daemon=True)
+        self.reaper, self.over = reaper, threading.Event()
+        self.looks, self.odd, self.error = 0, [], None
+
+    def run(self):
+        try:
+            while not self.over.wait(0.2):
+                doc = self.reaper.audit().doc
+                self.looks += 1
+                self.odd += [row for row in doc["workers"] + doc["daemons"]
+                             if row["verdict"] != "keep"]
+        except BaseException as error:  # told by finish()
+            self.error = error
+
+    def finish(self):
+        self.over.set()
+        self.join()
+        if self.error:
+            raise self.error
+
+
+@pytest.fixture(scope="module")
+def plain(start_spark):
+    """What the battery gives without markers."""
+    spark = start_spark("plain", master=MASTERS["local"])
+    value = spark.run("battery", 300)
+    spark.close()
+    return value
+
+
+@pytest.mark.parametrize("kind", MASTERS)
+def test_healthy_spark(start_spark, reaper_for, tmp_path_factory, plain, kind):
+    logs = tmp_path_factory.mktemp("both-logs")
+    spark = start_spark(f"both-{kind}", master=MASTERS[kind], **hostmarkers.settings(logs))
+    try:
+        (first,) = spark.pool()
+        host = executor_of(first)
+        reaper = reaper_for(spark, host=host)
+        reaper.settings["reaper.marker_dir"] = str(logs)
+        audits = Audits(reaper)
+        audits.start()
+        seen = set()
+        try:
+            assert spark.run("battery", 300) == plain
+            seen = {who for daemon in spark.daemons(host) for who in procs.children(daemon.pid)}
+        finally:
+            audits.finish()
+        assert audits.looks > 5 and not audits.odd, audits.odd[:3]
+
+        settle(4)
+        result = reaper.sweep().expect(0)
+        assert not result.actions
+        said = hostmarkers.told(logs)
+        promises = [said_by for said_by in said.hosts if said_by["host"].startswith(f"{host}:")]
+        assert promises and all((one["class"], one["pool"], one["tasks"]) ==
+                                ("pyspark", "reported", "all") for one in promises), said.hosts
+        assert len(said.begun) > 240 and set(said.begun.values()) == {1}
+        assert said.ended == said.begun, "every task begun and ended once"
+        assert set(said.bound.values()) == {1} and said.beats > 2
+        tasks = {task for _, task in said.begun}
+        assert {task for task, _ in said.bound} <= tasks
+        assert {f"{who.pid}:{who.start}" for who in seen} <= said.workers, "every worker is bound"
+        reasons = {row["reason"] for row in result.entries().values()}
+        assert "pooled" in reasons and reasons <= {"pooled", "idle"}, result
+        next_job_works(spark)
+    finally:
+        spark.close()
+
+
+def test_its_leaks_are_ended_as_before(start_spark, reaper_for, tmp_path_factory):
+    """What the kernel proves needs no marker, and the host's word on its pool agrees."""
+    logs = tmp_path_factory.mktemp("leak-logs")
+    spark = start_spark("both-leak", **hostmarkers.settings(logs))
+    try:
+        reaper = reaper_for(spark)
+        reaper.settings["reaper.marker_dir"] = str(logs)
+        pooled = spark.pool(2)
+        job = spark.begin("early_arrow")
+        spark.value(job)
+        worker = spark.noted(job)
+        checks.wait_half_closed(worker)
+        checks.wait_blocked(worker, POLL)
+        settle(4)
+        result = reaped(spark, reaper, worker, socket="peer-closed", marker="ended", **LEAK)
+        for who in pooled:
+            result.holds(who, verdict="keep", reason="pooled", marker="pooled")
+        next_job_works(spark)
+    finally:
+        spark.close()
+
+
+needs_soak = pytest.mark.skipif("REAPER_SOAK_S" not in os.environ, reason="only in tools/soak")
+
+
+@needs_soak
+def test_soak(start_spark, reaper_for, tmp_path_factory, capsys, monkeypatch):
+    """As test_live, for long, with both markers on."""
+    import test_live
+
+    logs = tmp_path_factory.mktemp("soak-logs")
+    sweeps = int(os.environ["REAPER_SOAK_S"]) / test_live.STEP_S
+    monkeypatch.setenv("REAPER_LIVE_SWEEPS", str(int(sweeps)))
+    test_live.live(start_spark, reaper_for, capsys, hostmarkers.settings(logs), logs)
+
+
+@needs_soak
+def test_soak_cost(start_spark, tmp_path_factory, capsys):
+    """Pairs of runs of 10,000 empty tasks, without and with both markers, in turn."""
+    logs = tmp_path_factory.mktemp("cost-logs")
+    plain = start_spark("cost-plain", master="local[2]")
+    both = start_spark("cost-both", master="local[2]", **hostmarkers.settings(logs))
+    try:
+        ratios = []
+        for spark in (plain, both):
+            spark.run("empty_tasks", 600, tasks=EMPTY_TASKS // 5)
+        for turn in range(PAIRS):
+            order = (plain, both) if turn % 2 else (both, plain)
+            took = {spark: spark.run("empty_tasks", 600, tasks=EMPTY_TASKS) for spark in order}
+            ratios.append(took[both] / took[plain])
+        with capsys.disabled():
+            print(f"\n{EMPTY_TASKS} empty tasks on Spark {plain.version}, with markers / without: "
+                  + ", ".join(f"{ratio:.3f}" for ratio in ratios)
+                  + f"; median {statistics.median(ratios):.3f}")
+        assert statistics.median(ratios) < COST_LIMIT
+    finally:
+        plain.close()
+        both.close()
