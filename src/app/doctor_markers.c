@@ -5,10 +5,20 @@
 #include "app/doctor_check.h"
 #include "report/words.h"
 
+#ifndef PKGDATADIR
+#define PKGDATADIR "/usr/share/reaper"
+#endif
+
 enum {
 	PIDS_SHOWN = 8,
 	PIDS_TEXT_MAX = 128,
+	HOSTS_SHOWN = 16,
+	BEAT_LATE_MS = 30 * 1000, /* beats come every 2 to 10 seconds (reaper-markers(5)) */
 };
+
+/* Where make install puts what hosts need. */
+#define JARS    PKGDATADIR "/java"
+#define MODULES PKGDATADIR "/python"
 
 static void check_logs(const struct doctor_input *in, struct checks *ret)
 {
@@ -52,33 +62,96 @@ static void list_pid(char list[PIDS_TEXT_MAX], size_t nth, pid_t pid)
 		(void)snprintf(list + len, PIDS_TEXT_MAX - len, ", ...");
 }
 
-static void check_hosts(const struct doctor_input *in, struct checks *ret)
+static const char *class_of(const struct audit *a, int host)
 {
-	char pids[PIDS_TEXT_MAX] = "";
-	size_t silent = 0, alive = 0;
+	for (size_t i = 0; i < a->daemon_count; i++)
+		if (a->daemons[i].host == host)
+			return a->classes.class[a->daemons[i].class_index].name;
+	return "";
+}
+
+/* What makes a host of this class speak, as its user would write it (docs/HOSTS.md). */
+static void fix_silent(const struct doctor_input *in, const char *class_name, struct check *c)
+{
+	const char *to = in->config->marker_dir;
+
+	if (!strcmp(class_name, "pyspark"))
+		doctor_fix(c,
+			   "start it with --conf spark.plugins=reaper.spark.ReaperPlugin --conf "
+			   "spark.driver.extraClassPath=" JARS "/reaper-spark.jar --conf "
+			   "spark.executor.extraClassPath=" JARS "/reaper-spark.jar --conf "
+			   "spark.python.daemon.module=reaper_pyspark, and in its environment "
+			   "PYTHONPATH=" MODULES " REAPER_MARKER_DIR=%s (clusters: HOSTS.md)",
+			   to);
+	else if (!strcmp(class_name, "pyjava"))
+		doctor_fix(c,
+			   "put " JARS "/reaper-pyjava.jar on its class path, with "
+			   "spark.plugins=reaper.pyjava.ByzerPlugin (Byzer) or calls of "
+			   "reaper.pyjava.Observer; python.daemon.module=reaper_pyjava in its "
+			   "Python conf, and in its environment PYTHONPATH=" MODULES
+			   " REAPER_MARKER_DIR=%s",
+			   to);
+	else
+		doctor_fix(c,
+			   "let it write a log below %s: " JARS "/reaper-markers.jar does it for "
+			   "any JVM (reaper-markers(5))",
+			   to);
+}
+
+static void check_speaking(const struct host *h, const char *label, struct checks *ret)
+{
+	char record[WORDS_SHORT_MAX], beat[WORDS_SHORT_MAX];
+	bool beats = h->beat_age_ms != UNKNOWN_U64;
+	bool stopped = beats && h->beat_age_ms > BEAT_LATE_MS;
 	struct check *c;
 
-	for (size_t i = 0; i < in->audit->host_count; i++) {
-		const struct host *host = &in->audit->hosts[i];
+	c = doctor_add(ret, "host-markers", stopped ? CHECK_ADVICE : CHECK_OK,
+		       "host %d%s writes %s: last record %s ago, %s%s%s", (int)h->id.pid, label,
+		       h->log, words_age(h->log_age_ms, record, sizeof(record)),
+		       beats ? "last beat " : "no beats",
+		       beats ? words_age(h->beat_age_ms, beat, sizeof(beat)) : "",
+		       beats ? " ago" : "");
+	if (stopped)
+		doctor_fix(c, "beats come every 2 to 10 seconds: the JVM is stopped, its pool is "
+			      "locked by a fork that hangs, or its log cannot be written");
+}
 
-		if (!host->alive || host->unreadable)
+static void check_host(const struct doctor_input *in, size_t i, struct checks *ret)
+{
+	const struct host *h = &in->audit->hosts[i];
+	char label[AUDIT_LABEL_MAX + 4] = "";
+	struct check *c;
+
+	if (h->label[0])
+		(void)snprintf(label, sizeof(label), " (%s)", h->label);
+	if (h->log[0]) {
+		check_speaking(h, label, ret);
+		return;
+	}
+	c = doctor_add(ret, "host-markers", CHECK_ADVICE,
+		       "host %d%s writes no marker log that is believed: of its workers only those "
+		       "are proven leaked whose socket or host says so",
+		       (int)h->id.pid, label);
+	fix_silent(in, class_of(in->audit, (int)i), c);
+}
+
+static void check_hosts(const struct doctor_input *in, struct checks *ret)
+{
+	size_t shown = 0, more = 0;
+
+	for (size_t i = 0; i < in->audit->host_count; i++) {
+		const struct host *h = &in->audit->hosts[i];
+
+		if (!h->alive || h->unreadable)
 			continue;
-		alive++;
-		if (!host->log[0])
-			list_pid(pids, silent++, host->id.pid);
+		if (shown++ < HOSTS_SHOWN)
+			check_host(in, i, ret);
+		else
+			more++;
 	}
-	if (!alive)
-		return;
-	if (!silent) {
-		doctor_add(ret, "host-markers", CHECK_OK, "every host writes a marker log");
-		return;
-	}
-	c = doctor_add(
-		ret, "host-markers", CHECK_ADVICE,
-		"%zu of %zu hosts write no marker log that is believed (%s): of their workers "
-		"only those are proven leaked whose socket or host says so",
-		silent, alive, pids);
-	doctor_fix(c, "let each write a log below %s (reaper-markers(5))", in->config->marker_dir);
+	if (more)
+		doctor_add(ret, "host-markers", CHECK_OK, "%zu more hosts; --host PID shows one",
+			   more);
 }
 
 /* One check for each proof that some suspect lacks. */

@@ -132,7 +132,9 @@ static void describe_logs(const struct look *l, struct audit *a, const struct le
 		if (!ledger_host_find(l->ledger, &names[i], h->uid, &log))
 			continue;
 		(void)snprintf(h->log, sizeof(h->log), "%s", log.name);
-		h->log_age_ms = a->wall_ms > log.last_ms ? a->wall_ms - log.last_ms : 0;
+		h->log_age_ms = a->wall_ms - MIN(log.last_ms, a->wall_ms);
+		if (log.beat_ms)
+			h->beat_age_ms = a->wall_ms - MIN(log.beat_ms, a->wall_ms);
 	}
 }
 

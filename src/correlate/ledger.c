@@ -238,6 +238,16 @@ void ledger_set_behind(struct ledger *l, uint32_t owner)
 		l->whole = false;
 }
 
+static uint64_t last_beat(const struct ledger_scope *s)
+{
+	uint64_t ms = 0;
+
+	for (const struct ledger_log *log = s->first_log; log; log = log->next)
+		if (log->beats.run_count)
+			ms = MAX(ms, log->beats.run[log->beats.run_count - 1].to);
+	return ms;
+}
+
 static void describe(const struct ledger *l, const struct ledger_scope *s, struct ledger_host *ret)
 {
 	*ret = (struct ledger_host){
@@ -247,6 +257,7 @@ static void describe(const struct ledger *l, const struct ledger_scope *s, struc
 		.log = s->newest,
 		.name = ledger_state_log(l, s->newest)->name,
 		.last_ms = s->last_ms,
+		.beat_ms = last_beat(s),
 	};
 }
 

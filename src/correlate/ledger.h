@@ -56,6 +56,7 @@ struct ledger_host {
 	uint32_t log;     /* its newest log */
 	const char *name; /* of that log; owned by the ledger, valid until the next change */
 	uint64_t last_ms; /* wall clock of its last record */
+	uint64_t beat_ms; /* of the last beat in any of its logs; 0: none */
 };
 
 /**

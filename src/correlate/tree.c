@@ -143,6 +143,7 @@ int tree_add_host(struct audit *a, const struct proc *p)
 		.uid = p->uid,
 		.alive = true,
 		.log_age_ms = UNKNOWN_U64,
+		.beat_age_ms = UNKNOWN_U64,
 	};
 	memcpy(hosts[a->host_count].comm, p->comm, sizeof(p->comm));
 	snapshot_find(&a->snapshot, p->id.pid)->listed = true;

@@ -54,6 +54,7 @@ struct host {
 	struct writers writers;       /* read only where a worker of it has signed off */
 	char log[AUDIT_LOG_NAME_MAX]; /* its newest marker log's file name, or "" */
 	uint64_t log_age_ms;          /* since its last record; UNKNOWN_U64 */
+	uint64_t beat_age_ms;         /* since its last beat; UNKNOWN_U64: none */
 };
 
 struct daemon {

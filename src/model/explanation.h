@@ -8,7 +8,7 @@
 #include "model/audit.h"
 
 enum {
-	CHECK_TEXT_MAX = 512,
+	CHECK_TEXT_MAX = 768,
 	CHECKS_MAX = 64,
 	SETTING_VALUE_MAX = 512,
 };

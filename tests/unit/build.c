@@ -157,6 +157,7 @@ struct host *build_host(struct audit *a, pid_t pid)
 	h->alive = true;
 	h->up_ms = 192 * BUILD_MINUTE;
 	h->log_age_ms = UNKNOWN_U64;
+	h->beat_age_ms = UNKNOWN_U64;
 	return h;
 }
 

@@ -239,7 +239,6 @@ Test(doctor, network_namespaces)
 Test(doctor, markers)
 {
 	_cleanup_(free_world) struct world w;
-	struct host *host;
 
 	build_world(&w);
 	w.markers =
@@ -249,12 +248,6 @@ Test(doctor, markers)
 					 .unknown = 5,
 					 .first_bad = "a.log:7: no time",
 					 .first_distrusted = "b.log: is writable by its group" };
-	for (pid_t pid = 100; pid < 103; pid++) {
-		host = build_host(&w.audit, pid);
-		host->alive = pid != 102;
-		host->unreadable = false;
-		(void)snprintf(host->log, sizeof(host->log), "%s", pid == 100 ? "x.log" : "");
-	}
 	doctor_markers(&w.in, &w.checks);
 	expect(&w, "marker-trust", CHECK_ADVICE, "3 logs are not believed; the first: b.log: is",
 	       "who may write");
@@ -262,9 +255,98 @@ Test(doctor, markers)
 	       "file and line");
 	expect(&w, "marker-words", CHECK_OK, "5 events", "no fault of anybody");
 	expect(&w, "marker-backlog", CHECK_ADVICE, "longer than one sweep reads", "not whole");
-	expect(&w, "host-markers", CHECK_ADVICE,
-	       "1 of 2 hosts write no marker log that is believed (101)",
-	       "the dead one does not count");
+}
+
+/* The check of one host, by its number. */
+static const struct check *of_host(const struct checks *c, pid_t pid)
+{
+	char says[32];
+
+	snprintf(says, sizeof(says), "host %d (", (int)pid);
+	for (size_t i = 0; i < c->count; i++)
+		if (!strcmp(c->check[i].name, "host-markers") &&
+		    strncmp(c->check[i].found, says, strlen(says)) == 0)
+			return &c->check[i];
+	return NULL;
+}
+
+enum {
+	NO_CLASS = -1,
+	PYSPARK,
+	PYJAVA,
+	OTHER_CLASS,
+};
+
+static const struct host_row {
+	const char *why;
+	int class_index;
+	const char *log;
+	uint64_t beat_age_ms;
+	enum check_status status;
+	const char *found, *fix;
+} host_rows[] = {
+	{ "Spark that says nothing", PYSPARK, "", UNKNOWN_U64, CHECK_ADVICE,
+	  "writes no marker log that is believed",
+	  "spark.plugins=reaper.spark.ReaperPlugin --conf spark.driver.extraClassPath=" },
+	{ "its Python side too", PYSPARK, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
+	  "spark.python.daemon.module=reaper_pyspark" },
+	{ "pyjava", PYJAVA, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
+	  "reaper.pyjava.ByzerPlugin" },
+	{ "another JVM", OTHER_CLASS, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
+	  "/java/reaper-markers.jar does it for any JVM" },
+	{ "a JVM without a daemon", NO_CLASS, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
+	  "reaper-markers.jar" },
+	{ "records arrive, and beats", PYSPARK, "x.log", 900, CHECK_OK,
+	  "writes x.log: last record 1.2s ago, last beat 0.9s ago", "" },
+	{ "records arrive, a beat never came", PYSPARK, "x.log", UNKNOWN_U64, CHECK_OK,
+	  "writes x.log: last record 1.2s ago, no beats", "" },
+	{ "beats have stopped", PYSPARK, "x.log", 31000, CHECK_ADVICE, "last beat 31s ago",
+	  "beats come every 2 to 10 seconds" },
+};
+
+Test(doctor, what_each_host_writes)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(host_rows); i++) {
+		const struct host_row *r = &host_rows[i];
+		_cleanup_(free_world) struct world w;
+		const struct check *c;
+		struct host *host;
+
+		build_world(&w);
+		host = build_host(&w.audit, 100);
+		snprintf(host->log, sizeof(host->log), "%s", r->log);
+		host->log_age_ms = 1200;
+		host->beat_age_ms = r->beat_age_ms;
+		if (r->class_index == OTHER_CLASS)
+			snprintf(w.audit.classes.class[w.audit.classes.count++].name,
+				 CLASS_NAME_MAX, "other");
+		if (r->class_index >= 0)
+			build_daemon(&w.audit, 0, 200)->class_index = r->class_index;
+		doctor_markers(&w.in, &w.checks);
+		c = of_host(&w.checks, 100);
+		cr_assert_not_null(c, "%s", r->why);
+		cr_expect_eq(c->status, r->status, "%s", r->why);
+		cr_expect_not_null(strstr(c->found, r->found), "%s: %s", r->why, c->found);
+		cr_expect_not_null(strstr(c->fix, r->fix), "%s: %s", r->why, c->fix);
+		cr_expect_eq(c->fix[0] != '\0', r->status != CHECK_OK, "%s", r->why);
+	}
+}
+
+Test(doctor, hosts_that_are_not_asked)
+{
+	_cleanup_(free_world) struct world w;
+
+	build_world(&w);
+	build_host(&w.audit, 100)->alive = false;
+	build_host(&w.audit, 101)->unreadable = true;
+	for (pid_t pid = 200; pid < 217; pid++)
+		build_host(&w.audit, pid);
+	doctor_markers(&w.in, &w.checks);
+	cr_expect_null(of_host(&w.checks, 100), "a dead one");
+	cr_expect_null(of_host(&w.checks, 101), "one that cannot be read");
+	cr_expect_not_null(of_host(&w.checks, 215));
+	cr_expect_null(of_host(&w.checks, 216), "one more than is of use");
+	cr_expect_not_null(strstr(w.checks.check[w.checks.count - 1].found, "1 more hosts"));
 }
 
 Test(doctor, what_suspects_lack)
