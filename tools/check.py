@@ -40,6 +40,7 @@ FILES_AT_ONCE = 3  # of system tests, which wait most of the time
 NICE = 15  # of what computes: what waits for its processes goes first
 # In the order of each lane. The others wait most of the time.
 COMPUTE = ("jvm", "lint", "unit", "coverage", "mutate", "python", "distcheck", "install")
+BESIDE = ("sanitize", "pyjava")  # wait too, but go behind these: so both lanes take as long
 BUILDING = threading.Lock()  # one autoreconf at a time, and nobody builds what another tests
 GCC = ("CC=gcc", "--enable-werror", "--without-jars")  # the build that most parts use
 STOP = threading.Event()  # told to stop: no lane goes on
@@ -715,7 +716,8 @@ def run_lanes(names: list[str], tally: Tally) -> None:
             if not STOP.is_set():
                 run_part(name, tally, began)
 
-    lanes = [[name for name in names if (name in COMPUTE) == computes] for computes in (True, False)]
+    first = [name for name in names if name in COMPUTE or name in BESIDE]
+    lanes = [first, [name for name in names if name not in first]]
     threads = [threading.Thread(target=run, args=(lane,)) for lane in lanes if lane]
     for thread in threads:
         thread.start()
