@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Objects of a host and of its Scala library by name, so that one jar serves many versions of both. For
- * what listens to a host.
+ * Objects of a host and of its Scala library by name, so that one jar serves many versions of
+ * both. For what listens to a host.
  */
 public final class ByName {
     private ByName() {

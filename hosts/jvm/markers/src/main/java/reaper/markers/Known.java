@@ -16,9 +16,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * What a new file of a log has to say again, since the one before it is removed: the tasks that run, the
- * ends that no reader may have read yet, the last task of each worker that still lives, and who was
- * given up. Whatever comes twice changes nothing for the reader.
+ * What a new file of a log has to say again, since the one before it is removed: the tasks that
+ * run, the ends that no reader may have read yet, the last task of each worker that still lives,
+ * and who was given up. Whatever comes twice changes nothing for the reader.
  */
 final class Known {
     /** A reader that looks at least so often misses no end. */

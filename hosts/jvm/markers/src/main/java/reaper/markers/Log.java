@@ -25,30 +25,32 @@ import java.util.function.Supplier;
  * }
  * </pre>
  *
- * Nothing here throws because of the log or waits for another's work: a host must not suffer because of
- * it. What could not be written is counted ({@link #failures}) and said once on stderr.
+ * Nothing here throws because of the log or waits for another's work: a host must not suffer
+ * because of it. What could not be written is counted ({@link #failures}) and said once on
+ * stderr.
  *
  * <h2>Who writes</h2>
  *
- * A `begin` must be in the file before its task may take a worker, so the task's own thread writes it;
- * `end` likewise, for there is nothing to gain by a queue. Threads that write records share the gate:
- * none waits for another here (what the kernel does to appends of one file, it does to any).
+ * A `begin` must be in the file before its task may take a worker, so the task's own thread
+ * writes it; `end` likewise, for there is nothing to gain by a queue. Threads that write records
+ * share the gate: none waits for another here (what the kernel does to appends of one file, it
+ * does to any).
  *
- * Only a beat needs the file alone, for the length of one write(2): its `n` is the number of records
- * before it, so none may land between the counting and the beat. It takes the gate by trying; only if
- * writers leave no gap for half a second it queues for it, for five milliseconds, and then gives up this
- * beat. So a task can wait for the one write of a beat, every two seconds, and never for a list of the
- * pool (that is read and written before, sharing the gate), nor for a new file (that is made before;
- * alone is done only the change of a reference).
+ * Only a beat needs the file alone, for the length of one write(2): its `n` is the number of
+ * records before it, so none may land between the counting and the beat. It takes the gate by
+ * trying; only if writers leave no gap for half a second it queues for it, for five milliseconds,
+ * and then gives up this beat. So a task can wait for the one write of a beat, every two seconds,
+ * and never for a list of the pool (that is read and written before, sharing the gate), nor for a
+ * new file (that is made before; alone is done only the change of a reference).
  *
  * <h2>How long it grows</h2>
  *
  * After 8 MiB (a reader takes 16 of each log at one look) a new file is begun, with all that
- * {@link Known} holds said again, and then the old one is removed: while it is there, its silence keeps
- * the reader from every proof by lists.
+ * {@link Known} holds said again, and then the old one is removed: while it is there, its silence
+ * keeps the reader from every proof by lists.
  */
 public final class Log implements AutoCloseable {
-    /** Spark and the reader count in these: beats come every 2 to 10 seconds. */
+    /** The reader wants a beat every 2 to 10 seconds. */
     private static final long BEAT_NS = TimeUnit.SECONDS.toNanos(2);
     private static final long AGAIN_NS = TimeUnit.SECONDS.toNanos(10);
     private static final long ALONE_NS = TimeUnit.MILLISECONDS.toNanos(500);
@@ -81,8 +83,8 @@ public final class Log implements AutoCloseable {
         }
 
         /**
-         * Promises pool=reported. The supplier is called before each beat, by a thread of its own; null,
-         * or an exception, and there is no beat this time.
+         * Promises pool=reported. The supplier is called before each beat, by a thread of its
+         * own; null, or an exception, and there is no beat this time.
          */
         public Builder reports(Supplier<Snapshot> pools) {
             pool = "reported";
@@ -167,14 +169,16 @@ public final class Log implements AutoCloseable {
         thread.start();
     }
 
-    /** Begins to describe the log of a class of workers: the name of a [class] of reaper.conf(5). */
+    /**
+     * Begins to describe the log of a class of workers: the name of a [class] of reaper.conf(5).
+     */
     public static Builder of(String className) {
         return new Builder(className);
     }
 
     /**
-     * How many logs of a class this JVM has opened so far. Ids are the host's, not the log's: a second
-     * log of a class must not use the ids of the first again.
+     * How many logs of a class this JVM has opened so far. Ids are the host's, not the log's: a
+     * second log of a class must not use the ids of the first again.
      */
     public static int opened(String className) {
         return Integer.parseInt(System.getProperty(PROPERTY + "opened." + className, "0"));
@@ -481,8 +485,8 @@ public final class Log implements AutoCloseable {
         }
     }
 
-    // A class loader of its own may load this class again, so what the JVM has to know of its logs is in
-    // its properties.
+    // A class loader of its own may load this class again, so what the JVM has to know of its logs
+    // is in its properties.
 
     private String count(String what) {
         return System.getProperties().merge(PROPERTY + what + '.' + className, "1",
@@ -502,8 +506,8 @@ public final class Log implements AutoCloseable {
     }
 
     /**
-     * Ends the log. Its file stays, for people and for the tasks that it names; another log of the class
-     * in this JVM takes its place.
+     * Ends the log. Its file stays, for people and for the tasks that it names; another log of
+     * the class in this JVM takes its place.
      */
     @Override
     public void close() {

@@ -10,9 +10,9 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Map;
 
 /**
- * Where logs go: REAPER_MARKER_DIR; else /run/reaper/markers where that exists; else, for a user other
- * than root, $XDG_RUNTIME_DIR/reaper/markers or ~/.local/state/reaper/run/markers, as reaper's own
- * defaults are. reaper_markers.py has the same.
+ * Where logs go: REAPER_MARKER_DIR; else /run/reaper/markers where that exists; else, for a user
+ * other than root, $XDG_RUNTIME_DIR/reaper/markers or ~/.local/state/reaper/run/markers, as
+ * reaper's own defaults are. reaper_markers.py has the same.
  */
 final class Place {
     private static final Path SYSTEM = Paths.get("/run/reaper/markers");
@@ -36,8 +36,8 @@ final class Place {
     }
 
     /**
-     * The folder, made if it is missing; or a directory of this user's own in it where it is not this
-     * user's or others may write it, as in /tmp: reaper believes no other.
+     * The folder, made if it is missing; or a directory of this user's own in it where it is not
+     * this user's or others may write it, as in /tmp: reaper believes no other.
      */
     static Path own(Path folder, int uid) throws IOException {
         Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(

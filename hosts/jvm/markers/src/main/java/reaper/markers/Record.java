@@ -60,8 +60,8 @@ final class Record {
     }
 
     /**
-     * A name that the reader takes in place of one that it does not. A task that is not named at all
-     * would run unseen; of names that are cut, two could become one.
+     * A name that the reader takes in place of one that it does not. A task that is not named at
+     * all would run unseen; of names that are cut, two could become one.
      */
     private static String digest(String value) {
         try {

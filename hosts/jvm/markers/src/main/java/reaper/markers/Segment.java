@@ -14,9 +14,9 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * One file of a log, and how many records it has since its last beat.
  *
- * Written by FileOutputStream: in append mode its write(byte[]) of up to 8 KiB is one write(2), and no
- * interruption reaches it. (A FileChannel is closed for good when a thread that writes is interrupted,
- * and hosts interrupt their tasks.)
+ * Written by FileOutputStream: in append mode its write(byte[]) of up to 8 KiB is one write(2),
+ * and no interruption reaches it. (A FileChannel is closed for good when a thread that writes is
+ * interrupted, and hosts interrupt their tasks.)
  */
 final class Segment {
     private final Path path;
@@ -48,8 +48,8 @@ final class Segment {
     }
 
     /**
-     * Appends a record. It is counted before anything can fail: where the number in a beat is not the
-     * number that was read, the reader knows that some were lost.
+     * Appends a record. It is counted before anything can fail: where the number in a beat is not
+     * the number that was read, the reader knows that some were lost.
      */
     void put(byte[] record) throws IOException {
         sinceBeat.incrementAndGet();
@@ -60,7 +60,10 @@ final class Segment {
         write(record);
     }
 
-    /** Appends the beat that closes what was written since the last; nobody else may write meanwhile. */
+    /**
+     * Appends the beat that closes what was written since the last; nobody else may write
+     * meanwhile.
+     */
     void beat() throws IOException {
         long n = sinceBeat.get();
 

@@ -5,9 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The whole pool and all leases of a class at one moment, read under the one lock that every change of
- * both takes. What a running task may still use has to be in it: a worker that two such lists do not
- * name may be ended.
+ * The whole pool and all leases of a class at one moment, read under the one lock that every
+ * change of both takes. What a running task may still use has to be in it: a worker that two such
+ * lists do not name may be ended.
  */
 public final class Snapshot {
     private final List<Record> records = new ArrayList<>();

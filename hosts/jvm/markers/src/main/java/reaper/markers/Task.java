@@ -6,7 +6,8 @@ import java.net.Socket;
 import java.nio.channels.SocketChannel;
 
 /**
- * A task that runs, from {@link Log#begin} to {@link #close}: as a resource of a try statement, say.
+ * A task that runs, from {@link Log#begin} to {@link #close}: as a resource of a try statement,
+ * say.
  */
 public final class Task implements AutoCloseable {
     private final Log log;
@@ -32,7 +33,9 @@ public final class Task implements AutoCloseable {
         return this;
     }
 
-    /** Binds the worker at the other end of a connection that the host made to the daemon's port. */
+    /**
+     * Binds the worker at the other end of a connection that the host made to the daemon's port.
+     */
     public Task bind(Socket socket) {
         log.bind(this, socket, socket.getLocalPort(), socket.getPort());
         return this;

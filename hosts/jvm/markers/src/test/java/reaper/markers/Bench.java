@@ -23,7 +23,8 @@ public final class Bench {
     }
 
     public static void main(String[] args) throws Exception {
-        Path folder = args.length > 0 ? Paths.get(args[0]) : Files.createTempDirectory("reaper-bench");
+        Path folder = args.length > 0 ? Paths.get(args[0])
+            : Files.createTempDirectory("reaper-bench");
         boolean met = true;
 
         if (args.length < 2)

@@ -28,12 +28,14 @@ class RecordTest {
 
     @Test
     void leavesOutWhatIsUnknown() {
-        assertEquals("begin task=17", text(new Record("begin").name("task", "17").name("job", null)));
+        assertEquals("begin task=17",
+            text(new Record("begin").name("task", "17").name("job", null)));
     }
 
     @Test
     void encodesAllButWhatIsPlain() {
-        assertEquals("end task=az.AZ_09:/@+-", text(new Record("end").name("task", "az.AZ_09:/@+-")));
+        assertEquals("end task=az.AZ_09:/@+-",
+            text(new Record("end").name("task", "az.AZ_09:/@+-")));
         assertEquals("end task=a%20b%3D%25%0A%C3%A9",
             text(new Record("end").name("task", "a b=%\n\u00e9")));
     }
@@ -42,7 +44,8 @@ class RecordTest {
     void findsANameForWhatTheReaderWouldNotTake() {
         Set<String> names = new HashSet<>();
 
-        for (String odd : List.of("", "x".repeat(65), "x".repeat(66), "\u00e9".repeat(33), "a\0b")) {
+        for (String odd : List.of("", "x".repeat(65), "x".repeat(66), "\u00e9".repeat(33),
+            "a\0b")) {
             String text = text(new Record("end").name("task", odd));
             assertTrue(text.matches("end task=sha256:[0-9A-F]{32}"), text);
             assertEquals(text, text(new Record("end").name("task", odd)));

@@ -7,9 +7,9 @@ import reaper.markers.Task;
 /**
  * A task, or a job, from its begin to its end.
  *
- * When something happened is told by thread ids: the JVM gives them in rising order, and each context of
- * pyjava starts a thread. So a context lies in a bracket if its thread's id lies between the two ids that
- * were taken when the bracket began and ended, however short it was.
+ * When something happened is told by thread ids: the JVM gives them in rising order, and each
+ * context of pyjava starts a thread. So a context lies in a bracket if its thread's id lies
+ * between the two ids that were taken when the bracket began and ended, however short it was.
  */
 final class Bracket {
     final String task;

@@ -28,11 +28,13 @@ final class Brackets {
 
     /** Ends one; null: none of that name runs. */
     Bracket end(String task, String job) {
-        Bracket b = running.remove(key(task, job));
+        String key = key(task, job);
+        Bracket b = running.get(key);
 
         if (b != null) {
             b.end();
-            ended.add(b);
+            ended.add(b); // before it leaves the others, see find()
+            running.remove(key, b);
             if (endedCount.incrementAndGet() > ENDED_MAX)
                 forgetOne();
         }
@@ -65,7 +67,7 @@ final class Brackets {
     List<Bracket> find(Predicate<Bracket> wanted) {
         List<Bracket> all = new ArrayList<>(running.values());
 
-        all.addAll(ended); // in this order: one that ends meanwhile may be there twice, but not missed
+        all.addAll(ended); // in this order one that ends meanwhile may come twice, but is not missed
         return all.stream().filter(wanted).distinct().collect(Collectors.toList());
     }
 }

@@ -8,8 +8,8 @@ import tech.mlsql.job.JobListener;
 /**
  * Tells of Byzer's jobs: its JobManager calls its listeners in a `finally` of each job.
  *
- * Not every context of such an engine belongs to a job (predict UDFs and Python controllers do not), so
- * only one that names its job is ever taken as given up.
+ * Not every context of such an engine belongs to a job (predict UDFs and Python controllers do
+ * not), so only one that names its job is ever taken as given up.
  */
 public final class ByzerAdapter {
     private static final String MANAGER = "tech.mlsql.job.JobManager$";
@@ -60,7 +60,10 @@ public final class ByzerAdapter {
         return registered;
     }
 
-    /** The question that Byzer's own CleanCacheListener asks. Where it has no answer a job has no end. */
+    /**
+     * The question that Byzer's own CleanCacheListener asks. Where it has no answer a job has no
+     * end.
+     */
     private static boolean startedStream() throws ReflectiveOperationException {
         Class<?> scripts;
 

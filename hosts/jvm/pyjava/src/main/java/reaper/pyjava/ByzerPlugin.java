@@ -14,8 +14,8 @@ import org.apache.spark.api.plugin.SparkPlugin;
  *
  * <pre>spark.plugins=reaper.spark.ReaperPlugin,reaper.pyjava.ByzerPlugin</pre>
  *
- * Spark loads a plugin where it loads the engine itself, so that the adapter finds the engine's classes;
- * an agent would be loaded above them.
+ * Spark loads a plugin where it loads the engine itself, so that the adapter finds the engine's
+ * classes; an agent would be loaded above them.
  */
 public final class ByzerPlugin implements SparkPlugin {
     @Override

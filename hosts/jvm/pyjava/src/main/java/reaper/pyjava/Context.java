@@ -10,11 +10,12 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import reaper.markers.ByName;
 
 /**
- * One context that pyjava opened for a task of its application (not of Spark, which closes its own):
- * what its monitor thread holds. There is no registry of them; the threads are one.
+ * One context that pyjava opened for a task of its application (not of Spark, which closes its
+ * own): what its monitor thread holds. There is no registry of them; the threads are one.
  */
 final class Context {
-    private static final String THREAD = "tech.mlsql.arrow.python.runner.BasePythonRunner$MonitorThread";
+    private static final String THREAD =
+        "tech.mlsql.arrow.python.runner.BasePythonRunner$MonitorThread";
     private static final String JAVA_CONTEXT = "tech.mlsql.arrow.python.iapp.JavaContext";
     private static final List<String> GROUP = List.of("GROUP_ID", "groupId");
 
@@ -79,8 +80,9 @@ final class Context {
     }
 
     /**
-     * The flag that says that this context's worker was released or closed; null: not found. Only the
-     * listener that is to close the worker knows it: its function has caught the flag and the socket.
+     * The flag that says that this context's worker was released or closed; null: not found. Only
+     * the listener that is to close the worker knows it: its function has caught the flag and the
+     * socket.
      */
     AtomicBoolean releasedOrClosed() throws ReflectiveOperationException {
         for (Object listener : ByName.list(ByName.get(context, "buffer")))

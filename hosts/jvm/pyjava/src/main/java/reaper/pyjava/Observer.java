@@ -19,10 +19,11 @@ import reaper.markers.Snapshot;
  * }
  * </pre>
  *
- * Where it is started it has to be told of every task that uses pyjava, before its compute(): a context
- * is taken for one of the tasks that ran when it was opened, and as given up when they are over. (An
- * engine whose jobs are told by {@link ByzerAdapter} need not: its contexts name their jobs.) With the
- * context of a task its worker is bound to it; without, only where no other task ran just then.
+ * Where it is started it has to be told of every task that uses pyjava, before its compute(): a
+ * context is taken for one of the tasks that ran when it was opened, and as given up when they
+ * are over. (An engine whose jobs are told by {@link ByzerAdapter} need not: its contexts name
+ * their jobs.) With the context of a task its worker is bound to it; without, only where no other
+ * task ran just then.
  *
  * begin() and end() take no lock of pyjava, which may be held for long.
  */

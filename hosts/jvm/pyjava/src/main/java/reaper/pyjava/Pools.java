@@ -17,10 +17,11 @@ import reaper.markers.Log;
 /**
  * pyjava's pools, read by reflection (names of 0.3.2 and 0.3.3).
  *
- * The object PythonWorkerFactory keeps the factories, changed under its monitor; each factory has one
- * daemon and one pool, changed under its own. As with Spark's: the factories are copied under the first,
- * then each one's collections under its own; under a monitor only references are copied. All of these are
- * held while a daemon starts or does not answer, and then this waits, on a thread of its own.
+ * The object PythonWorkerFactory keeps the factories, changed under its monitor; each factory has
+ * one daemon and one pool, changed under its own. As with Spark's: the factories are copied under
+ * the first, then each one's collections under its own; under a monitor only references are
+ * copied. All of these are held while a daemon starts or does not answer, and then this waits, on
+ * a thread of its own.
  */
 final class Pools {
     private static final String FACTORIES = "tech.mlsql.arrow.python.PythonWorkerFactory$";

@@ -17,17 +17,19 @@ import reaper.markers.Snapshot;
 /**
  * Looks at pyjava's contexts and pools again and again, and tells which workers were given up.
  *
- * A context is given up when its task is over for five seconds (a host that does it right closes it at
- * the end of the task), it was not completed, and its flag says that its worker was neither released nor
- * closed: then nobody but the context's own monitor thread holds the worker. (Of a completed context the
- * monitor thread lingers for two seconds, and one that hangs in close() is completed as well.)
+ * A context is given up when its task is over for five seconds (a host that does it right closes
+ * it at the end of the task), it was not completed, and its flag says that its worker was neither
+ * released nor closed: then nobody but the context's own monitor thread holds the worker. (Of a
+ * completed context the monitor thread lingers for two seconds, and one that hangs in close() is
+ * completed as well.)
  *
  * Which task opened a context:
  * <ul>
  * <li>the one that was begun with this context;
  * <li>else the job that the runner's configuration names;
- * <li>else, if the host brackets all its tasks, any of those that ran when the context was opened, so
- *     all of them have to be over. If none ran, nothing is known of it, and it is never given up.
+ * <li>else, if the host brackets all its tasks, any of those that ran when the context was
+ *     opened, so all of them have to be over. If none ran, nothing is known of it, and it is
+ *     never given up.
  * </ul>
  */
 final class Watch {

@@ -18,7 +18,9 @@ import streaming.dsl.ScriptSQLExec$;
 import tech.mlsql.job.JobManager;
 import tech.mlsql.job.JobManager$;
 
-/** Against a stand-in for the engine's JobManager, which calls its listeners as the engine's does. */
+/**
+ * Against a stand-in for the engine's JobManager, which calls its listeners as the engine's does.
+ */
 class ByzerAdapterTest {
     @BeforeAll
     static void register() {

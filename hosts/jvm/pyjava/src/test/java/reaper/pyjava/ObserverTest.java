@@ -42,7 +42,7 @@ class ObserverTest {
         Observer.endJob("k");
         Observer.end("beta");
         assertEquals(List.of("begin task=beta job=k", "end job=k outcome=ok"), said("=k"));
-        assertEquals(List.of("begin task=beta job=k"), said("task=beta"), "its job's end is its own");
+        assertEquals(List.of("begin task=beta job=k"), said("task=beta"), "its job's end is its");
     }
 
     @Test

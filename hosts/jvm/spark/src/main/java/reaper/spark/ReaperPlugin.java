@@ -6,8 +6,8 @@ import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * Lets a Spark executor (in local mode: the driver) tell reaper which tasks run and which Python workers
- * are pooled.
+ * Lets a Spark executor (in local mode: the driver) tell reaper which tasks run and which Python
+ * workers are pooled.
  *
  * <pre>spark.plugins=reaper.spark.ReaperPlugin</pre>
  */

@@ -16,14 +16,14 @@ import reaper.markers.Task;
 /**
  * Brackets every task of an executor by `begin` and `end`, and lists its pool of Python workers.
  *
- * Spark calls onTaskStart before a task's own code, so before it can take a worker, and the two others
- * after its completion listeners, so after its workers are pooled or closed; all in the task's thread.
- * The context of the task is gone by then, so the thread remembers the task.
+ * Spark calls onTaskStart before a task's own code, so before it can take a worker, and the two
+ * others after its completion listeners, so after its workers are pooled or closed; all in the
+ * task's thread. The context of the task is gone by then, so the thread remembers the task.
  *
- * A task is named by its attempt id, as the Python side names it. These ids begin at 0 again with each
- * SparkContext, but an ended id stays ended for reaper, which would then not see such a task run. So the
- * second context of a JVM no longer promises tasks=all: then no proof rests on ids. What rests on lists
- * of the pool does not need them.
+ * A task is named by its attempt id, as the Python side names it. These ids begin at 0 again with
+ * each SparkContext, but an ended id stays ended for reaper, which would then not see such a task
+ * run. So the second context of a JVM no longer promises tasks=all: then no proof rests on ids.
+ * What rests on lists of the pool does not need them.
  */
 final class TaskMarkers implements ExecutorPlugin {
     private static final String CLASS = "pyspark";

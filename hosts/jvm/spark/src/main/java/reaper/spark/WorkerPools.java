@@ -19,19 +19,20 @@ import reaper.markers.Snapshot;
 import reaper.markers.Task;
 
 /**
- * Spark's pools of Python workers, read by reflection: names and rules of 3.4.4, 3.5.7, 4.0.1, 4.1.1,
- * 4.2.0 (sources) and 3.5.9, 4.3.0 (class files, and run).
+ * Spark's pools of Python workers, read by reflection: names and rules of 3.4.4, 3.5.7, 4.0.1,
+ * 4.1.1, 4.2.0 (sources) and 3.5.9, 4.3.0 (class files, and run).
  *
  * <h2>What is locked</h2>
  *
- * SparkEnv keeps a map of factories, changed under SparkEnv's monitor. Each factory has one daemon and
- * one pool; `idleWorkers` and `daemonWorkers` change under the factory's monitor, and no worker moves
- * from one factory to another. So a list is right if the factories are copied under SparkEnv's monitor,
- * and then each factory's two collections under its own. No monitor is held while another is waited for,
- * and under one only references are copied: no file is read, nothing is written.
+ * SparkEnv keeps a map of factories, changed under SparkEnv's monitor. Each factory has one
+ * daemon and one pool; `idleWorkers` and `daemonWorkers` change under the factory's monitor, and
+ * no worker moves from one factory to another. So a list is right if the factories are copied
+ * under SparkEnv's monitor, and then each factory's two collections under its own. No monitor is
+ * held while another is waited for, and under one only references are copied: no file is read,
+ * nothing is written.
  *
- * A fork that is stuck holds both for a minute (4.x) or for ever (3.x). Then this waits too, by itself:
- * it has a thread of its own, and there is no beat.
+ * A fork that is stuck holds both for a minute (4.x) or for ever (3.x). Then this waits too, by
+ * itself: it has a thread of its own, and there is no beat.
  *
  * Who is leased: see {@link Usage}.
  */
@@ -81,7 +82,7 @@ final class WorkerPools {
             return null;
         for (Object factory : factoriesOf(env))
             found.addAll(workersOf(factory));
-        // In this order: who uses a worker that was found just now has its pair by now, and has begun.
+        // In this order: who uses a worker that was found just now has its pair by now, and began.
         Map<Object, Set<Long>> pairs = pairs();
         Set<Long> tasks = new HashSet<>(running.keySet());
         for (Found f : found)

@@ -4,7 +4,10 @@ package tech.mlsql.job;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** A stand-in for the engine's object JobManager, which returns a Scala type where this has a List. */
+/**
+ * A stand-in for the engine's object JobManager, which returns a Scala type where this has a
+ * List.
+ */
 public final class JobManager$ {
     public static final JobManager$ MODULE$ = new JobManager$();
 
