@@ -67,7 +67,7 @@ final class Brackets {
     List<Bracket> find(Predicate<Bracket> wanted) {
         List<Bracket> all = new ArrayList<>(running.values());
 
-        all.addAll(ended); // in this order one that ends meanwhile may come twice, but is not missed
+        all.addAll(ended); // in this order: one that ends meanwhile may come twice, not be missed
         return all.stream().filter(wanted).distinct().collect(Collectors.toList());
     }
 }
