@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "app/history_file.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fs.h"
+#include "app/state_file.h"
 #include "base/parse.h"
 
 #define FILE_NAME "history"
@@ -19,8 +14,6 @@
 #define NO_WAIT   "-"
 
 enum {
-	FILE_MODE = 0640,
-	FIELDS_MAX = 5,
 	SYMBOL_MAX = EVIDENCE_WCHAN_MAX - 1,
 };
 
@@ -48,32 +41,6 @@ static uint64_t seen_ms(const struct history_entry *e, unsigned kind)
 
 /* ---- bytes to history ---- */
 
-struct fields {
-	size_t count;
-	char *field[FIELDS_MAX];
-};
-
-/* Splits a line in place at single blanks. */
-static int split(char *line, struct fields *ret)
-{
-	ret->count = 0;
-	for (char *blank = line; line; line = blank) {
-		blank = strchr(line, ' ');
-		if (blank)
-			*blank++ = '\0';
-		if (!*line || ret->count == FIELDS_MAX)
-			return -EINVAL;
-		ret->field[ret->count++] = line;
-	}
-	return 0;
-}
-
-/* A time of the boot clock. */
-static int parse_ms(const char *text, uint64_t *ret)
-{
-	return parse_u64(text, UNKNOWN_U64 - 1, ret) ? -EINVAL : 0;
-}
-
 static int parse_hex(const char *text, size_t len, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -89,18 +56,6 @@ static int parse_hex(const char *text, size_t len, uint64_t *ret)
 		value = value << 4 | (uint64_t)(digit - digits);
 	}
 	*ret = value;
-	return 0;
-}
-
-static int parse_ident(char *text, struct ident *ret)
-{
-	char *colon = strchr(text, ':');
-
-	if (!colon)
-		return -EINVAL;
-	*colon = '\0';
-	if (parse_pid(text, &ret->pid) || parse_u64(colon + 1, UINT64_MAX, &ret->start))
-		return -EINVAL;
 	return 0;
 }
 
@@ -151,7 +106,7 @@ static int entry_of(struct history *h, struct ident id, uint64_t ms, struct hist
 }
 
 /* seen <pid>:<start> <kind> <boottime_ms> <wait> */
-static int parse_seen(struct history *h, const struct fields *f)
+static int parse_seen(struct history *h, const struct state_fields *f)
 {
 	struct history_entry *e;
 	struct ident id;
@@ -159,8 +114,8 @@ static int parse_seen(struct history *h, const struct fields *f)
 	unsigned kind;
 	int r;
 
-	if (f->count != 5 || parse_ident(f->field[1], &id) || parse_kind(f->field[2], &kind) ||
-	    parse_ms(f->field[3], &ms))
+	if (f->count != 5 || state_file_ident(f->field[1], &id) || parse_kind(f->field[2], &kind) ||
+	    state_file_u64(f->field[3], &ms))
 		return -EINVAL;
 	r = entry_of(h, id, ms, &e);
 	if (r)
@@ -183,11 +138,11 @@ static int parse_seen(struct history *h, const struct fields *f)
 }
 
 /* kill <boottime_ms> */
-static int parse_kill(struct history *h, const struct fields *f)
+static int parse_kill(struct history *h, const struct state_fields *f)
 {
 	uint64_t ms;
 
-	if (f->count != 2 || parse_ms(f->field[1], &ms))
+	if (f->count != 2 || state_file_u64(f->field[1], &ms))
 		return -EINVAL;
 	if (h->kill_count && h->kills[h->kill_count - 1] > ms)
 		return -EINVAL;
@@ -198,7 +153,7 @@ static int parse_line(struct history *h, const char *bytes, size_t len, const ch
 		      bool is_first)
 {
 	char line[HISTORY_FILE_LINE_MAX];
-	struct fields f;
+	struct state_fields f;
 
 	if (len >= sizeof(line) || memchr(bytes, '\0', len))
 		return -EINVAL;
@@ -209,7 +164,7 @@ static int parse_line(struct history *h, const char *bytes, size_t len, const ch
 			return -EINVAL;
 		return strcmp(line + strlen(HEADER), boot_id) ? -EINVAL : 0;
 	}
-	if (split(line, &f))
+	if (state_file_split(line, &f))
 		return -EINVAL;
 	if (!strcmp(f.field[0], "seen"))
 		return parse_seen(h, &f);
@@ -325,23 +280,6 @@ void history_file_format(const struct history *h, const char *boot_id, struct bu
 
 /* ---- the file ---- */
 
-/* Opens it if it is ours alone: this very owner and mode. */
-static int open_ours(const char *state_dir)
-{
-	_cleanup_close_ int dirfd = -1, fd = -1;
-	struct stat st;
-
-	dirfd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dirfd < 0 || fstat(dirfd, &st) || fs_distrust_dir(&st, geteuid()))
-		return -EPERM;
-	fd = openat(dirfd, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) || fs_distrust(&st, geteuid()))
-		return -EPERM;
-	if (st.st_uid != geteuid() || (st.st_mode & 07777) != FILE_MODE)
-		return -EPERM;
-	return TAKE_FD(fd);
-}
-
 static bool speaks_of_the_future(const struct history *h, uint64_t now_ms)
 {
 	for (size_t i = 0; i < h->count; i++)
@@ -358,14 +296,10 @@ int history_file_load(const char *state_dir, const char *boot_id, uint64_t now_m
 		      struct history *h)
 {
 	_cleanup_free_ char *bytes = NULL;
-	_cleanup_close_ int fd = -1;
 	size_t len = 0;
-	int r;
+	int r = state_file_read(state_dir, FILE_NAME,
+				(size_t)HISTORY_ENTRIES_MAX * HISTORY_FILE_LINE_MAX, &bytes, &len);
 
-	fd = open_ours(state_dir);
-	if (fd < 0)
-		return 0;
-	r = fs_read_all(fd, (size_t)HISTORY_ENTRIES_MAX * HISTORY_FILE_LINE_MAX, &bytes, &len);
 	if (!r)
 		r = history_file_parse(bytes, len, boot_id, h);
 	if (!r && speaks_of_the_future(h, now_ms))
@@ -376,14 +310,7 @@ int history_file_load(const char *state_dir, const char *boot_id, uint64_t now_m
 int history_file_save(const char *state_dir, const char *boot_id, const struct history *h)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
-	char path[PATH_MAX];
-	int len;
 
 	history_file_format(h, boot_id, &text);
-	if (text.failed)
-		return -ENOMEM;
-	len = snprintf(path, sizeof(path), "%s/" FILE_NAME, state_dir);
-	if (len < 0 || len >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	return fs_replace(path, text.bytes, text.len, FILE_MODE);
+	return state_file_write(state_dir, FILE_NAME, &text);
 }

@@ -99,6 +99,7 @@ struct evidence {
 	struct held_socket *sockets; /* owned; by lowest descriptor */
 	size_t socket_count;
 
+	uint64_t vm_bytes;  /* mapped; UNKNOWN_U64 */
 	uint64_t rss_bytes; /* UNKNOWN_U64 */
 	uint64_t anon_bytes;
 	uint64_t pss_bytes; /* only where it was asked for */

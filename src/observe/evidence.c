@@ -45,6 +45,7 @@ static void look_status(int dirfd, struct evidence *e, bool *ret_is_process)
 	e->sig_ignored = status.sig_ignored;
 	e->sig_caught = status.sig_caught;
 	e->main_switches = status.switches;
+	e->vm_bytes = status.vm_bytes;
 	e->rss_bytes = status.rss_bytes;
 	e->anon_bytes = status.anon_bytes;
 }
@@ -152,6 +153,7 @@ static void evidence_init(pid_t pid, struct evidence *e)
 		.main_cpu_ns = UNKNOWN_U64,
 		.main_switches = UNKNOWN_U64,
 		.cpu_ns = UNKNOWN_U64,
+		.vm_bytes = UNKNOWN_U64,
 		.rss_bytes = UNKNOWN_U64,
 		.anon_bytes = UNKNOWN_U64,
 		.pss_bytes = UNKNOWN_U64,

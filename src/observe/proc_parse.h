@@ -32,8 +32,9 @@ struct proc_status {
 	pid_t ns_pid;
 	unsigned ns_depth;
 	uint64_t sig_blocked, sig_ignored, sig_caught;
-	uint64_t rss_bytes, anon_bytes; /* UNKNOWN_U64: not there (a zombie, a kernel thread) */
-	uint64_t switches;              /* voluntary and not, of that thread */
+	/* UNKNOWN_U64: not there (a zombie, a kernel thread) */
+	uint64_t vm_bytes, rss_bytes, anon_bytes;
+	uint64_t switches; /* voluntary and not, of that thread */
 };
 
 /** Reads a whole stat file. @return 0; -EINVAL. */

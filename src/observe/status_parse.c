@@ -10,6 +10,7 @@ enum status_key {
 	STATUS_TRACER,
 	STATUS_UIDS,
 	STATUS_NSPID,
+	STATUS_VM,
 	STATUS_RSS,
 	STATUS_ANON,
 	STATUS_DUMPING,
@@ -26,6 +27,7 @@ static const char *const status_names[] = {
 	[STATUS_TRACER] = "TracerPid:",
 	[STATUS_UIDS] = "Uid:",
 	[STATUS_NSPID] = "NSpid:",
+	[STATUS_VM] = "VmSize:",
 	[STATUS_RSS] = "VmRSS:",
 	[STATUS_ANON] = "RssAnon:",
 	[STATUS_DUMPING] = "CoreDumping:",
@@ -126,6 +128,9 @@ static bool status_value(struct scan s, enum status_key key, struct proc_status 
 	case STATUS_NSPID:
 		good = status_ns_pids(&s, ret);
 		break;
+	case STATUS_VM:
+		good = status_kib(&s, &ret->vm_bytes);
+		break;
 	case STATUS_RSS:
 		good = status_kib(&s, &ret->rss_bytes);
 		break;
@@ -157,7 +162,9 @@ static bool status_value(struct scan s, enum status_key key, struct proc_status 
 /* The name stands in the first line with its newlines escaped, so it cannot make a line. */
 int proc_parse_status(const char *bytes, size_t len, struct proc_status *ret)
 {
-	struct proc_status status = { .rss_bytes = UNKNOWN_U64, .anon_bytes = UNKNOWN_U64 };
+	struct proc_status status = { .vm_bytes = UNKNOWN_U64,
+				      .rss_bytes = UNKNOWN_U64,
+				      .anon_bytes = UNKNOWN_U64 };
 	struct scan s = scan_of(bytes, len), line;
 	unsigned seen = 0;
 

@@ -103,6 +103,8 @@ Test(evidence, a_worker_that_waits)
 	cr_expect_not_null(e.cgroup);
 	cr_expect_neq(e.rss_bytes, UNKNOWN_U64);
 	cr_expect_leq(e.anon_bytes, e.rss_bytes);
+	cr_expect_neq(e.vm_bytes, UNKNOWN_U64);
+	cr_expect_leq(e.rss_bytes, e.vm_bytes);
 	cr_expect_neq(e.pss_bytes, UNKNOWN_U64);
 	cr_expect_lt(e.pss_bytes, e.rss_bytes, "it shares pages with us");
 	cr_expect_neq(e.main_cpu_ns, UNKNOWN_U64);
@@ -307,6 +309,7 @@ Test(evidence, a_zombie)
 	cr_expect_eq(e.state, 'Z');
 	cr_expect_eq(e.asleep, TRI_NO);
 	cr_expect_eq(e.dumping, TRI_UNKNOWN);
+	cr_expect_eq(e.vm_bytes, UNKNOWN_U64);
 	cr_expect_eq(e.rss_bytes, UNKNOWN_U64);
 	cr_expect_eq(e.pss_bytes, UNKNOWN_U64);
 	cr_expect_eq(e.exe.ino, 0);

@@ -191,6 +191,7 @@ Test(stat_parse, status_fixtures)
 		    .ns_depth = 1,
 		    .sig_ignored = 0x1001000,
 		    .sig_caught = 2,
+		    .vm_bytes = 19812 * 1024,
 		    .rss_bytes = 12132 * 1024,
 		    .anon_bytes = 8260 * 1024,
 		    .switches = 1 },
@@ -202,6 +203,7 @@ Test(stat_parse, status_fixtures)
 		    .ns_depth = 1,
 		    .sig_ignored = 0x1001000,
 		    .sig_caught = 2,
+		    .vm_bytes = 19812 * 1024,
 		    .rss_bytes = 12052 * 1024,
 		    .anon_bytes = 8260 * 1024,
 		    .switches = 1 },
@@ -213,6 +215,7 @@ Test(stat_parse, status_fixtures)
 		    .ns_depth = 1,
 		    .sig_ignored = 0x1001000,
 		    .sig_caught = 2,
+		    .vm_bytes = UNKNOWN_U64,
 		    .rss_bytes = UNKNOWN_U64,
 		    .anon_bytes = UNKNOWN_U64,
 		    .switches = 1 },
@@ -223,6 +226,7 @@ Test(stat_parse, status_fixtures)
 		    .ns_pid = 2,
 		    .ns_depth = 1,
 		    .sig_ignored = UINT64_MAX,
+		    .vm_bytes = UNKNOWN_U64,
 		    .rss_bytes = UNKNOWN_U64,
 		    .anon_bytes = UNKNOWN_U64,
 		    .switches = 72 },
@@ -244,6 +248,8 @@ Test(stat_parse, status_fixtures)
 		cr_expect_eq(got.sig_blocked, want->sig_blocked, "%s", rows[i].why);
 		cr_expect_eq(got.sig_ignored, want->sig_ignored, "%s", rows[i].why);
 		cr_expect_eq(got.sig_caught, want->sig_caught, "%s", rows[i].why);
+		cr_expect_eq(got.vm_bytes, want->vm_bytes, "%s: %zu", rows[i].why,
+			     (size_t)got.vm_bytes / 1024);
 		cr_expect_eq(got.rss_bytes, want->rss_bytes, "%s: %zu", rows[i].why,
 			     (size_t)got.rss_bytes / 1024);
 		cr_expect_eq(got.anon_bytes, want->anon_bytes, "%s: %zu", rows[i].why,
@@ -330,6 +336,7 @@ Test(stat_parse, status_in_a_deep_namespace)
 	cr_expect_eq(got.ns_pid, 0);
 	cr_expect_eq(got.ns_depth, 0);
 	cr_expect_eq(got.dumping, TRI_UNKNOWN);
+	cr_expect_eq(got.vm_bytes, UNKNOWN_U64);
 	cr_expect_eq(got.rss_bytes, UNKNOWN_U64);
 }
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/state_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/parse.h"
+#include "model/tri.h"
+
+enum {
+	FILE_MODE = 0640,
+};
+
+int state_file_split(char *line, struct state_fields *ret)
+{
+	ret->count = 0;
+	for (char *blank = line; line; line = blank) {
+		blank = strchr(line, ' ');
+		if (blank)
+			*blank++ = '\0';
+		if (!*line || ret->count == STATE_FIELDS_MAX)
+			return -EINVAL;
+		ret->field[ret->count++] = line;
+	}
+	return 0;
+}
+
+int state_file_ident(char *text, struct ident *ret)
+{
+	char *colon = strchr(text, ':');
+
+	if (!colon)
+		return -EINVAL;
+	*colon = '\0';
+	if (parse_pid(text, &ret->pid) || parse_u64(colon + 1, UINT64_MAX, &ret->start))
+		return -EINVAL;
+	return 0;
+}
+
+int state_file_u64(const char *text, uint64_t *ret)
+{
+	return parse_u64(text, UNKNOWN_U64 - 1, ret) ? -EINVAL : 0;
+}
+
+/* Opens it if it is ours alone: this very owner and mode. */
+static int open_ours(const char *state_dir, const char *name)
+{
+	_cleanup_close_ int dirfd = -1, fd = -1;
+	struct stat st;
+
+	dirfd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0 || fstat(dirfd, &st) || fs_distrust_dir(&st, geteuid()))
+		return -EPERM;
+	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || fs_distrust(&st, geteuid()))
+		return -EPERM;
+	if (st.st_uid != geteuid() || (st.st_mode & 07777) != FILE_MODE)
+		return -EPERM;
+	return TAKE_FD(fd);
+}
+
+int state_file_read(const char *state_dir, const char *name, size_t max, char **ret_bytes,
+		    size_t *ret_len)
+{
+	_cleanup_close_ int fd = open_ours(state_dir, name);
+
+	return fd < 0 ? fd : fs_read_all(fd, max, ret_bytes, ret_len);
+}
+
+int state_file_write(const char *state_dir, const char *name, const struct buf *text)
+{
+	char path[PATH_MAX];
+	int len;
+
+	if (text->failed)
+		return -ENOMEM;
+	len = snprintf(path, sizeof(path), "%s/%s", state_dir, name);
+	if (len < 0 || len >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	return fs_replace(path, text->bytes, text->len, FILE_MODE);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files in state_dir have in common: text in lines, fields between single blanks, written
+ * aside and renamed, and believed only by the owner who wrote them.
+ */
+#ifndef REAPER_APP_STATE_FILE_H
+#define REAPER_APP_STATE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "model/ident.h"
+
+enum {
+	STATE_FIELDS_MAX = 7,
+};
+
+struct state_fields {
+	size_t count;
+	char *field[STATE_FIELDS_MAX];
+};
+
+/** Splits a line in place at single blanks. @return 0; -EINVAL: an empty field, or too many. */
+int state_file_split(char *line, struct state_fields *ret) _must_check_;
+
+/** Reads <pid>:<start>; text is changed. @return 0; -EINVAL. */
+int state_file_ident(char *text, struct ident *ret) _must_check_;
+
+/** Reads a number that is not unknown. @return 0; -EINVAL. */
+int state_file_u64(const char *text, uint64_t *ret) _must_check_;
+
+/**
+ * Reads a file of state_dir whole, if directory and file are this user's alone.
+ *
+ * @param ret_bytes	NUL-ended, owned by the caller.
+ * @return 0; -ENOMEM; -EPERM: missing, or not to be believed; -EFBIG.
+ */
+int state_file_read(const char *state_dir, const char *name, size_t max, char **ret_bytes,
+		    size_t *ret_len) _must_check_;
+
+/** Writes it aside and renames it into place, 0640. @return 0; negative errno. */
+int state_file_write(const char *state_dir, const char *name, const struct buf *text) _must_check_;
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "correlate/oom.h"
+
+#include <criterion/criterion.h>
+
+#include "base/macro.h"
+
+static const struct oom_candidate candidates[] = {
+	{ { 10, 1 }, "init", 0, 9000, "/" },
+	{ { 20, 1 }, "ps", 671, 800, "/job" },
+	{ { 30, 1 }, "worker", 668, 300, "/job/worker" },
+	{ { 40, 1 }, "large", 680, 5000, "/jobs" },
+	{ { 50, 1 }, "stranger", 700, 100, "" },
+	{ { 61, 1 }, "twin", 671, 800, "/job" },
+	{ { 62, 1 }, "bigger twin", 668, 301, "/job/worker/inner" },
+};
+
+static const struct {
+	const char *why;
+	struct memory_limit limit;
+	pid_t chosen; /* 0: nobody */
+} rows[] = {
+	{ "the machine: the highest score, wherever it is", { .of = MEMORY_LIMIT_MACHINE }, 50 },
+	{ "a cgroup: the highest in it and below it, of two alike the first",
+	  { .of = MEMORY_LIMIT_CGROUP, .cgroup = "/job" },
+	  20 },
+	{ "one below it: of the same score the larger",
+	  { .of = MEMORY_LIMIT_CGROUP, .cgroup = "/job/worker" },
+	  62 },
+	{ "the top: all whose cgroup is known", { .of = MEMORY_LIMIT_CGROUP, .cgroup = "/" }, 40 },
+	{ "an empty one", { .of = MEMORY_LIMIT_CGROUP, .cgroup = "/jo" }, 0 },
+	{ "no limit that is known", { .of = MEMORY_LIMIT_UNKNOWN }, 0 },
+};
+
+Test(oom, whom_the_kernel_takes)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct oom_candidate *got =
+			oom_choose(candidates, ARRAY_SIZE(candidates), &rows[i].limit);
+
+		cr_expect_eq(got ? got->id.pid : 0, rows[i].chosen, "%s: %d", rows[i].why,
+			     got ? got->id.pid : 0);
+	}
+}
+
+Test(oom, in_whatever_order)
+{
+	const struct memory_limit limit = { .of = MEMORY_LIMIT_CGROUP, .cgroup = "/job" };
+	struct oom_candidate turned[ARRAY_SIZE(candidates)];
+	const struct oom_candidate *got;
+
+	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++)
+		turned[i] = candidates[ARRAY_SIZE(candidates) - 1 - i];
+	got = oom_choose(turned, ARRAY_SIZE(turned), &limit);
+	cr_assert_not_null(got);
+	cr_expect_eq(got->id.pid, 20);
+	cr_expect_null(oom_choose(turned, 0, &limit), "nobody to choose from");
+}
