@@ -5,6 +5,7 @@
 #include "app/commands.h"
 #include "app/history_file.h"
 #include "app/lock.h"
+#include "app/memory_file.h"
 #include "app/output.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -77,6 +78,8 @@ int command_audit(const struct options *o, const struct config *c)
 		return status;
 	/* How long a proof was seen by earlier sweeps; an audit itself writes nothing. */
 	err = history_file_load(c->state_dir, l.self.boot_id, clock_boot_ms(), &l.history);
+	if (err == 0)
+		err = memory_file_load(c->state_dir, l.self.boot_id, clock_boot_ms(), &l.growth);
 	if (err == 0)
 		err = look_twice(&l, c->sample_ms, &a);
 	if (err < 0)

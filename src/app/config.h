@@ -32,6 +32,7 @@ struct config {
 	char file[PATH_MAX]; /* that was read; "": none was there */
 	struct policy policy;
 	uint64_t sample_ms;
+	uint64_t growing_after_ms;
 	uint64_t term_grace_ms;
 	uint64_t kill_grace_ms;
 	struct limits limits;

@@ -9,6 +9,7 @@
 
 #include "app/look_argv.h"
 #include "app/look_judge.h"
+#include "app/look_memory.h"
 #include "app/look_runs.h"
 #include "app/look_sockets.h"
 #include "base/clock.h"
@@ -82,6 +83,7 @@ void look_close(struct look *l)
 	look_argv_forget(l);
 	look_runs_free(l);
 	history_done(&l->history);
+	growth_done(&l->growth);
 	ledger_free(l->ledger);
 	markers_free(l->markers);
 	cpu_clock_free(l->clock);
@@ -315,6 +317,8 @@ int look_take(struct look *l, struct audit *ret)
 		err = look_markers(l, &a);
 	if (err == 0)
 		err = build(l, &in, &a);
+	if (err == 0)
+		err = look_memory(l, &a);
 	if (err == 0)
 		err = look_judge(l, &in, &a);
 	if (err < 0)

@@ -7,12 +7,14 @@
 
 #include "app/cli.h"
 #include "app/config.h"
+#include "correlate/growth.h"
 #include "correlate/history.h"
 #include "correlate/ledger.h"
 #include "model/audit.h"
 #include "observe/cpu_clock.h"
 #include "observe/markers.h"
 #include "observe/processes.h"
+#include "observe/room.h"
 #include "observe/self.h"
 #include "observe/sockets.h"
 
@@ -38,6 +40,9 @@ struct look {
 	struct ledger *ledger;
 	struct markers_counts marker_counts;
 	struct history history;
+	struct growth growth;
+	struct room_mounts mounts; /* where cgroups are, once somebody asked */
+	bool mounts_known;
 	struct argv_cache *argvs; /* owned array */
 	size_t argv_count;
 	size_t argv_sorted; /* of these, by identity */

@@ -7,6 +7,7 @@
 
 #include "app/commands.h"
 #include "app/history_file.h"
+#include "app/memory_file.h"
 #include "app/output.h"
 #include "app/round.h"
 #include "base/clock.h"
@@ -124,6 +125,17 @@ static int act(const struct options *o, struct round *r, int signals)
 	return cli_worse(status, err < 0 ? EXIT_BLIND : EXIT_CLEAN);
 }
 
+/* Nothing that is ended depends on it. */
+static void save_memory(const struct config *c, const struct look *l)
+{
+	int err = 0;
+
+	if (l->growth.count)
+		err = memory_file_save(c->state_dir, l->self.boot_id, &l->growth);
+	if (err < 0)
+		log_error("memory in %s: %s, going on without", c->state_dir, strerror(-err));
+}
+
 static int locked_sweep(const struct options *o, const struct config *c, struct look *l)
 {
 	_cleanup_close_ int signals = open_signals();
@@ -143,9 +155,12 @@ static int locked_sweep(const struct options *o, const struct config *c, struct 
 	l->stop_fd = signals;
 	r.announce = o->verbose || (!o->json && !o->quiet);
 	err = history_file_load(c->state_dir, l->self.boot_id, clock_boot_ms(), &l->history);
+	if (err == 0)
+		err = memory_file_load(c->state_dir, l->self.boot_id, clock_boot_ms(), &l->growth);
 	if (err < 0)
 		return command_look_failed(l, err);
 	status = act(o, &r, signals);
+	save_memory(c, l);
 	err = history_file_save(c->state_dir, l->self.boot_id, &l->history);
 	if (err < 0) {
 		log_error("history in %s: %s", c->state_dir, strerror(-err));

@@ -6,6 +6,7 @@
 #include "app/commands.h"
 #include "app/history_file.h"
 #include "app/loop.h"
+#include "app/memory_file.h"
 #include "app/notify.h"
 #include "app/output.h"
 #include "app/round.h"
@@ -16,6 +17,7 @@
 
 enum {
 	STATUS_EVERY_MS = 60 * 1000, /* of the status line, and of saving the history */
+	MEMORY_EVERY_MS = 10 * 1000, /* of saving how memory went, which audit and explain show */
 	HOSTS_KNOWN_MAX = 1024,
 };
 
@@ -30,6 +32,7 @@ struct watch {
 	bool stopping;
 	int status;
 	uint64_t status_ms;                  /* boot clock of the last status line; 0: none */
+	uint64_t memory_ms;                  /* of the last saving of memory; 0: none */
 	struct ident known[HOSTS_KNOWN_MAX]; /* hosts of the last sweep */
 	size_t known_count;
 };
@@ -148,6 +151,20 @@ static void save_history(struct watch *w)
 			  strerror(-err));
 }
 
+static void save_memory(struct watch *w)
+{
+	const struct growth *g = &w->look.growth;
+	int err;
+
+	if (w->options->dry_run || (!g->count && !w->memory_ms))
+		return;
+	w->memory_ms = clock_boot_ms();
+	err = memory_file_save(w->config->state_dir, w->look.self.boot_id, g);
+	if (err < 0)
+		log_error("memory in %s: %s, going on without", w->config->state_dir,
+			  strerror(-err));
+}
+
 static void say_status(struct watch *w)
 {
 	const struct audit *a = &w->round.audit;
@@ -206,6 +223,8 @@ static void sweep_once(struct watch *w)
 		return;
 	notice_hosts(w);
 	say_changes(w);
+	if (clock_boot_ms() >= w->memory_ms + MEMORY_EVERY_MS)
+		save_memory(w);
 	say_status(w);
 	write_metrics(w);
 	if (!w->round.reaping && is_finished(w)) {
@@ -328,6 +347,9 @@ static int start(struct watch *w)
 	err = history_file_load(w->config->state_dir, w->look.self.boot_id, clock_boot_ms(),
 				&w->look.history);
 	if (err == 0)
+		err = memory_file_load(w->config->state_dir, w->look.self.boot_id, clock_boot_ms(),
+				       &w->look.growth);
+	if (err == 0)
 		err = loop_open(&w->loop);
 	if (err == 0)
 		err = loop_set_interval(&w->loop, w->config->interval_ms);
@@ -362,6 +384,7 @@ static int watch_locked(struct watch *w)
 	run(w);
 	notify_send(&w->notify, "STOPPING=1");
 	save_history(w);
+	save_memory(w);
 	return EXIT_CLEAN;
 }
 

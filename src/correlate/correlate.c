@@ -197,6 +197,15 @@ static void add_markers(const struct correlate_input *in, const struct subject *
 	f->last_end_age_ms = wall_age(in, m, m->last_end_ms);
 }
 
+static void add_memory(const struct subject *s, struct facts *f)
+{
+	f->until_limit_ms = UNKNOWN_U64;
+	if (!s->memory)
+		return;
+	f->growing = s->memory->trend.growing;
+	f->until_limit_ms = s->memory->until_limit_ms;
+}
+
 static bool term_is_default(const struct evidence *e)
 {
 	uint64_t term = 1ull << (SIGNAL_TERM - 1);
@@ -219,6 +228,7 @@ void correlate_facts(const struct correlate_input *in, struct subject *s)
 	activity_facts(in, s, f);
 	add_socket(in, s, f);
 	add_markers(in, s, f);
+	add_memory(s, f);
 	f->host_gone = correlate_host_gone(in->audit, in->tree, s);
 	f->term_default = term_is_default(&s->ev);
 	for (size_t i = 0; i < FENCE_COUNT; i++) {

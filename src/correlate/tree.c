@@ -322,7 +322,7 @@ static void cut_subjects(struct audit *a, const struct cut *c)
 		struct subject *s = &a->subjects[i];
 
 		if (!keeps_subject(a, c, s)) {
-			evidence_done(&s->ev);
+			subject_done(s);
 			continue;
 		}
 		s->daemon = daemon_place(a, c, s->daemon);

@@ -148,11 +148,20 @@ static bool is_stuck(const struct policy *policy, const struct facts *f)
 	       f->blocked_ms != UNKNOWN_U64 && f->blocked_ms >= policy->silent_after_ms;
 }
 
+/* Towards a limit that is near. Nothing that speaks against a kill makes it untrue. */
+static bool is_growing(const struct policy *policy, const struct facts *f)
+{
+	return f->growing == TRI_YES && f->until_limit_ms <= policy->growing_within_ms &&
+	       !f->vanished && !f->is_protected;
+}
+
 /* A program without a task socket: how long it waits says what its silence says of a worker. */
 static struct verdict decide_single(const struct policy *policy, const struct facts *f, bool proven)
 {
 	enum reason guard;
 
+	if (is_growing(policy, f))
+		return suspect(REASON_GROWING, MISSING_NOTHING);
 	if (!is_stuck(policy, f))
 		return keep(calm(f));
 	guard = guard_first(policy, f, false);

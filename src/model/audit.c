@@ -68,10 +68,17 @@ struct subject *audit_find(const struct audit *a, pid_t pid)
 	return NULL;
 }
 
+void subject_done(struct subject *s)
+{
+	evidence_done(&s->ev);
+	free(s->memory);
+	s->memory = NULL;
+}
+
 void audit_done(struct audit *a)
 {
 	for (size_t i = 0; i < a->subject_count; i++)
-		evidence_done(&a->subjects[i].ev);
+		subject_done(&a->subjects[i]);
 	for (size_t i = 0; i < a->daemon_count; i++)
 		evidence_done(&a->daemons[i].ev);
 	for (size_t i = 0; i < a->host_count; i++)

@@ -10,6 +10,7 @@
 #include "model/evidence.h"
 #include "model/facts.h"
 #include "model/marker.h"
+#include "model/memory.h"
 #include "model/policy.h"
 #include "model/snapshot.h"
 #include "model/socket.h"
@@ -94,6 +95,7 @@ struct subject {
 	struct evidence ev;
 	struct task_socket socket;
 	struct marker_facts marks;
+	struct memory *memory; /* owned; of a single that is followed, else NULL */
 	struct facts facts;
 	struct verdict verdict;
 };
@@ -135,6 +137,9 @@ bool role_is_judged(enum role role);
 
 /** @return the role's name as explain --json shows it. */
 const char *role_name(enum role role);
+
+/** Frees what a subject holds. */
+void subject_done(struct subject *s);
 
 /** Frees what the audit holds and makes it empty. */
 void audit_done(struct audit *a);

@@ -69,6 +69,8 @@ const struct facts_field facts_fields[] = {
 	FACT("unpooled", unpooled, FACTS_TRI, UNPOOLED_COUNT),
 	FACT("ended_age_ms", ended_age_ms, FACTS_U64, 1),
 	FACT("last_end_age_ms", last_end_age_ms, FACTS_U64, 1),
+	FACT("growing", growing, FACTS_TRI, 1),
+	FACT("until_limit_ms", until_limit_ms, FACTS_U64, 1),
 	FACT("term_default", term_default, FACTS_BOOL, 1),
 };
 
@@ -77,6 +79,7 @@ const struct facts_field policy_fields[] = {
 	KNOB(silent_after_ms, FACTS_U64),
 	KNOB(assume_leaked_after_ms, FACTS_U64),
 	KNOB(min_age_ms, FACTS_U64),
+	KNOB(growing_within_ms, FACTS_U64),
 	KNOB(idle_cpu_ppm, FACTS_U32),
 	KNOB(fences, FACTS_U32),
 	KNOB(helpers, FACTS_BOOL),

@@ -96,6 +96,10 @@ struct facts {
 	uint64_t ended_age_ms; /* since all tasks ended and the first proof of `unpooled` stood */
 	uint64_t last_end_age_ms; /* since the last bound task ended */
 
+	/* where its memory goes; of singles only */
+	enum tri growing;
+	uint64_t until_limit_ms; /* until it runs into a limit at this rate; UNKNOWN_U64 */
+
 	/* how it would be ended */
 	bool term_default; /* SIGTERM is neither caught, ignored nor blocked */
 };

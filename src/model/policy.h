@@ -19,6 +19,7 @@ struct policy {
 	uint64_t silent_after_ms;
 	uint64_t assume_leaked_after_ms; /* UNKNOWN_U64: never */
 	uint64_t min_age_ms;
+	uint64_t growing_within_ms;
 	uint32_t idle_cpu_ppm; /* of one core */
 	uint32_t fences;       /* bit n: enum fence n may kill */
 	bool helpers;

@@ -176,6 +176,7 @@ void json_rows_worker(struct jsonw *row, const struct audit *a, const struct sub
 	add_socket(row, s);
 	add_held(row, s);
 	add_marks(row, s);
+	json_rows_memory(row, a, s);
 	add_verdict(row, s);
 	jsonw_str(row, "why", words_why(a, s, why));
 }

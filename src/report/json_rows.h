@@ -17,6 +17,9 @@ void json_rows_daemon(struct jsonw *row, const struct audit *a, const struct dae
 /** Adds the members of a worker, helper or lost helper. */
 void json_rows_worker(struct jsonw *row, const struct audit *a, const struct subject *s);
 
+/** Adds the member "memory": how it went and what it runs into; null where it is not followed. */
+void json_rows_memory(struct jsonw *row, const struct audit *a, const struct subject *s);
+
 /** Adds the members of an action. */
 void json_rows_action(struct jsonw *row, const struct action_record *action);
 

@@ -142,6 +142,18 @@ static void say_stuck(const struct subject *s, char ret[WORDS_MAX])
 	add_wait(s, " ", ret);
 }
 
+static void say_growing(const struct audit *a, const struct subject *s, char ret[WORDS_MAX])
+{
+	const struct memory *m = s->memory;
+	char rate[WORDS_SHORT_MAX + 4], age[WORDS_SHORT_MAX], victim[WORDS_MAX];
+
+	if (!m)
+		return;
+	snprintf(ret, WORDS_MAX, "%s, at its limit in %s; the kernel would kill %.120s",
+		 words_rate(m->trend.anon_per_s, rate, sizeof(rate)),
+		 words_age(m->until_limit_ms, age, sizeof(age)), words_victim(a, s, victim));
+}
+
 static void say_due(const struct subject *s, char ret[WORDS_MAX])
 {
 	char age[WORDS_SHORT_MAX];
@@ -223,6 +235,8 @@ const char *text_detail(const struct audit *a, const struct subject *s, char ret
 		say_lost(s, ret);
 	else if (reason == REASON_STUCK_WAIT)
 		say_stuck(s, ret);
+	else if (reason == REASON_GROWING)
+		say_growing(a, s, ret);
 	else if (reason == REASON_UNKILLABLE || reason == REASON_UNINTERRUPTIBLE ||
 		 reason == REASON_UNKNOWN_WAIT)
 		add_wait(s, "", ret);

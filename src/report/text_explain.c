@@ -6,6 +6,7 @@
 #include "report/line.h"
 #include "report/text.h"
 #include "report/text_evidence.h"
+#include "report/text_memory.h"
 #include "report/words.h"
 
 enum {
@@ -215,6 +216,10 @@ void text_explanation(const struct explanation *e, const struct text_style *styl
 		proofs(&l, e);
 		guards(&l, e);
 		missing(&l, e->subject);
+	}
+	if (e->subject && e->subject->memory) {
+		heading(&l, "memory");
+		text_memory(&l, e->audit, e->subject);
 	}
 	if ((e->subject && e->subject->ev.seen) || (e->daemon && e->daemon->ev.seen)) {
 		heading(&l, "evidence");

@@ -57,6 +57,18 @@ const char *words_proof_how(enum fence fence, enum tri holds);
 const char *words_guard(enum reason guard, bool objects, const struct facts *f,
 			char ret[WORDS_MAX]);
 
+/** Writes a rate for people: "+4.0 MiB/s", "-12 KiB/s". @return ret. */
+const char *words_rate(int64_t bytes_per_s, char *ret, size_t size);
+
+/** Names a limit of memory: "the 300 MiB of cgroup /job". @return ret. */
+const char *words_limit(const struct memory_limit *limit, char ret[WORDS_MAX]);
+
+/** Names whom the kernel would kill when a process reaches its limit. @return ret. */
+const char *words_victim(const struct audit *a, const struct subject *s, char ret[WORDS_MAX]);
+
+/** Says how a process grows, into what, and who pays for it. @return ret. */
+const char *words_growing(const struct audit *a, const struct subject *s, char ret[WORDS_MAX]);
+
 /** Says what waits in a worker's task socket. @return ret. */
 const char *words_unread(const struct facts *f, char ret[WORDS_MAX]);
 

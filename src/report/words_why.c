@@ -175,6 +175,9 @@ static void say_number(const struct audit *a, const struct subject *s, char ret[
 	case REASON_STUCK_WAIT:
 		say_stuck(s, ret);
 		break;
+	case REASON_GROWING:
+		words_growing(a, s, ret);
+		break;
 	case REASON_UNKILLABLE:
 		say_unkillable(s, ret);
 		break;
