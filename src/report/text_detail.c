@@ -149,7 +149,7 @@ static void say_growing(const struct audit *a, const struct subject *s, char ret
 
 	if (!m)
 		return;
-	snprintf(ret, WORDS_MAX, "%s, at its limit in %s; the kernel would kill %.120s",
+	snprintf(ret, WORDS_MAX, "%s, at its limit in %s; the kernel would now kill %.120s",
 		 words_rate(m->trend.anon_per_s, rate, sizeof(rate)),
 		 words_age(m->until_limit_ms, age, sizeof(age)), words_victim(a, s, victim));
 }

@@ -2,6 +2,7 @@
 #include "report/text_memory.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "report/words.h"
 
@@ -115,19 +116,25 @@ static void say_limit(struct lines *l, const struct memory *m)
 	l->out->failed |= text.failed;
 }
 
+static void say_victim(struct lines *l, const struct audit *a, const struct subject *s)
+{
+	char text[2 * WORDS_MAX], victim[WORDS_MAX];
+
+	(void)snprintf(text, sizeof(text), "would now take %s; oom_score %" PRIu32,
+		       words_victim(a, s, victim), s->memory->victim.oom_score);
+	label(l, "OOM killer");
+	line_wrap(l, text, "", MEMORY_COLUMN);
+	line_end(l);
+}
+
 void text_memory(struct lines *l, const struct audit *a, const struct subject *s)
 {
 	const struct memory *m = s->memory;
-	char victim[WORDS_MAX];
 
 	say_looks(l, m);
 	say_series(l, m, SERIES_ANON);
 	say_series(l, m, SERIES_VM);
 	say_limit(l, m);
-	if (!m->victim.id.pid)
-		return;
-	label(l, "OOM killer");
-	line_printf(l, "takes %s; its oom_score is %" PRIu32, words_victim(a, s, victim),
-		    m->victim.oom_score);
-	line_end(l);
+	if (m->victim.id.pid)
+		say_victim(l, a, s);
 }

@@ -63,7 +63,7 @@ const char *words_rate(int64_t bytes_per_s, char *ret, size_t size);
 /** Names a limit of memory: "the 300 MiB of cgroup /job". @return ret. */
 const char *words_limit(const struct memory_limit *limit, char ret[WORDS_MAX]);
 
-/** Names whom the kernel would kill when a process reaches its limit. @return ret. */
+/** Names whom the kernel would kill if the limit that a process grows into were reached now. @return ret. */
 const char *words_victim(const struct audit *a, const struct subject *s, char ret[WORDS_MAX]);
 
 /** Says how a process grows, into what, and who pays for it. @return ret. */
