@@ -18,16 +18,18 @@
  *     - app/watch		watch: decides what each sweep of it does; app/loop waits for it
  *     - app/explain		explain, retire
  *     - app/round		one acting round, of sweep and of watch
- *     - app/lock, history_file, notify	state_dir, and the service manager
+ *     - app/lock, history_file, memory_file, notify	state_dir (state_file), and the service manager
  * - one look, from /proc to verdicts
  *     - app/look		the conductor; look_argv: argv, once per exec; look_sockets: task sockets;
  *				look_runs: when hosts ran; look_writers: who still writes to workers;
- *				look_protect: [protect]; look_judge: verdicts
+ *				look_protect: [protect]; look_memory: how memory goes;
+ *				look_judge: verdicts
  *     - observe/processes	the census, by libproc2
  *     - observe/evidence	one process through its pinned directory; proc_parse, status_parse, cpu_clock
  *     - observe/host_threads	the threads by which a host feeds its workers
  *     - observe/sockets	sock_diag and /proc/<pid>/net; net_parse, diag_parse
  *     - observe/markers	marker logs; marker_parse
+ *     - observe/room		how much memory is left; room_parse
  *     - observe/self		what we are ourselves
  *     - correlate/tree		who is who; members: workers, helpers, those that lost their daemon
  *     - correlate/task_socket	which socket, and who holds its other end
@@ -35,6 +37,7 @@
  *     - correlate/wait		what a thread waits in
  *     - correlate/ledger	what the marker logs say
  *     - correlate/history	what earlier looks saw
+ *     - correlate/growth, oom	whose memory grows, and whom the kernel would kill for it
  *     - correlate/activity	what it does: progress, and since when it is in one wait
  *     - correlate/correlate	all of it put together: struct facts
  *     - decide/fence		the proofs

@@ -155,13 +155,24 @@ static bool is_growing(const struct policy *policy, const struct facts *f)
 	       !f->vanished && !f->is_protected;
 }
 
+static struct verdict growing(void)
+{
+	return suspect(REASON_GROWING, MISSING_NOTHING);
+}
+
+/* It ends what grows as well. */
+static bool is_ending(const struct verdict *v)
+{
+	return v->action == ACTION_REAP || v->reason == REASON_WAITING;
+}
+
 /* A program without a task socket: how long it waits says what its silence says of a worker. */
 static struct verdict decide_single(const struct policy *policy, const struct facts *f, bool proven)
 {
 	enum reason guard;
 
 	if (is_growing(policy, f))
-		return suspect(REASON_GROWING, MISSING_NOTHING);
+		return growing();
 	if (!is_stuck(policy, f))
 		return keep(calm(f));
 	guard = guard_first(policy, f, false);
@@ -175,8 +186,11 @@ struct verdict decide(const struct policy *policy, const struct facts *facts)
 	struct candidate best = best_candidate(policy, facts);
 	enum reason guard;
 
-	if (best.fence && (!facts->single || facts->may_kill))
-		return fenced(policy, facts, &best);
+	if (best.fence && (!facts->single || facts->may_kill)) {
+		struct verdict v = fenced(policy, facts, &best);
+
+		return is_ending(&v) || !is_growing(policy, facts) ? v : growing();
+	}
 	if (facts->single)
 		return decide_single(policy, facts, best.fence);
 	if (!is_silent(policy, facts))

@@ -109,7 +109,8 @@ static void say_limit(struct lines *l, const struct memory *m)
 		buf_printf(&text, ", %s are left",
 			   words_size(m->limit.room_bytes, room, sizeof(room)));
 	if (m->until_limit_ms != UNKNOWN_U64)
-		buf_printf(&text, " for %s", words_age(m->until_limit_ms, age, sizeof(age)));
+		buf_printf(&text, ", used up in %s",
+			   words_age(m->until_limit_ms, age, sizeof(age)));
 	label(l, "limit");
 	line_wrap(l, text.failed ? "" : text.bytes, "", MEMORY_COLUMN);
 	line_end(l);

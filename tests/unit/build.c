@@ -12,6 +12,7 @@ enum {
 	BUILD_READ = 0,        /* read(2) on x86-64 */
 	BUILD_FD = 4,
 	BUILD_UID = 1000,
+	BUILD_SAMPLES = 40,
 };
 
 struct policy build_policy(void)
@@ -20,6 +21,7 @@ struct policy build_policy(void)
 		.timeout_ms = 5 * BUILD_MINUTE,
 		.silent_after_ms = 15 * BUILD_MINUTE,
 		.assume_leaked_after_ms = UNKNOWN_U64,
+		.growing_within_ms = BUILD_HOUR,
 		.min_age_ms = 60 * BUILD_SECOND,
 		.idle_cpu_ppm = 10000,
 		.fences = 1u << FENCE_SIGNED_OFF | 1u << FENCE_PEER_CLOSED | 1u << FENCE_HOST_GONE |
@@ -52,6 +54,7 @@ struct facts build_facts(struct ident id)
 		.late_byte = TRI_UNKNOWN,
 		.ended_age_ms = UNKNOWN_U64,
 		.last_end_age_ms = UNKNOWN_U64,
+		.until_limit_ms = UNKNOWN_U64,
 		.term_default = true,
 	};
 
@@ -265,6 +268,38 @@ struct subject *build_single(struct audit *a, int class_index, pid_t pid)
 	s->verdict.reason = REASON_STUCK_WAIT;
 	s->verdict.missing = MISSING_OWN_LOG;
 	return s;
+}
+
+void build_growing(const struct audit *a, struct subject *s)
+{
+	struct memory *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		abort();
+	m->series.id = s->id;
+	for (uint64_t i = 0; i < BUILD_SAMPLES; i++) {
+		uint64_t anon = (20 + 5 * i) * BUILD_MIB;
+
+		m->series.sample[i] =
+			(struct memory_sample){ a->boot_ms -
+							(BUILD_SAMPLES - 1 - i) * 10 * BUILD_SECOND,
+						anon + 100 * BUILD_MIB, anon, anon, anon };
+	}
+	m->series.count = BUILD_SAMPLES;
+	m->trend = (struct memory_trend){ TRI_YES, 300 * BUILD_SECOND, 512 * BUILD_KIB,
+					  512 * BUILD_KIB };
+	m->limit = (struct memory_limit){ MEMORY_LIMIT_CGROUP, 600 * BUILD_MIB, 60 * BUILD_MIB,
+					  "/job" };
+	m->until_limit_ms = 2 * BUILD_MINUTE;
+	m->victim = (struct oom_candidate){
+		{ 5000, BUILD_START }, "python3", 671, 400 * BUILD_MIB, "/job"
+	};
+	s->memory = m;
+	s->facts.growing = TRI_YES;
+	s->facts.until_limit_ms = m->until_limit_ms;
+	s->verdict.action = ACTION_SUSPECT;
+	s->verdict.reason = REASON_GROWING;
+	s->verdict.missing = MISSING_NOTHING;
 }
 
 struct subject *build_helper(struct audit *a, pid_t pid)

@@ -59,6 +59,12 @@ int build_lone_class(struct audit *a);
  */
 struct subject *build_single(struct audit *a, int class_index, pid_t pid);
 
+/**
+ * Makes a single one that has grown by 512 KiB a second for 6.5 minutes, towards the 600 MiB of its cgroup,
+ * where the kernel would kill process 5000.
+ */
+void build_growing(const struct audit *a, struct subject *s);
+
 /** Adds a helper of the last worker or single. @return it, valid until the next subject. */
 struct subject *build_helper(struct audit *a, pid_t pid);
 

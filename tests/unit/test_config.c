@@ -309,6 +309,8 @@ Test(config, the_defaults)
 	cr_expect_eq(c->policy.timeout_ms, 5 * MINUTE);
 	cr_expect_eq(c->policy.silent_after_ms, 15 * MINUTE);
 	cr_expect_eq(c->policy.assume_leaked_after_ms, UNKNOWN_U64);
+	cr_expect_eq(c->growing_after_ms, 5 * MINUTE);
+	cr_expect_eq(c->policy.growing_within_ms, 60 * MINUTE);
 	cr_expect_eq(c->policy.min_age_ms, MINUTE);
 	cr_expect_eq(c->policy.idle_cpu_ppm, 10000);
 	cr_expect_eq(c->sample_ms, 2000);
@@ -592,7 +594,7 @@ Test(config, settings_stand_in_the_order_of_the_file)
 	struct problem p;
 
 	cr_assert_eq(config_load_text("F", NULL, 0, NULL, 0, &c, &p), 0);
-	cr_assert_eq(c->setting_count, 28);
+	cr_assert_eq(c->setting_count, 30);
 	for (size_t i = 0; i < KEY_CLASS_FIRST; i++)
 		cr_expect_str_eq(c->settings[i].key, config_keys[i].name);
 	cr_expect_str_eq(c->settings[0].section, "reaper");

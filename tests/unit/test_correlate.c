@@ -30,6 +30,7 @@ static struct facts usual(void)
 		.retired_age_ms = UNKNOWN_U64,
 		.ended_age_ms = UNKNOWN_U64,
 		.last_end_age_ms = UNKNOWN_U64,
+		.until_limit_ms = UNKNOWN_U64,
 		.term_default = true,
 	};
 
@@ -363,5 +364,23 @@ Test(correlate, the_socket_is_told_as_it_is)
 	want.blocked_ms = SCENE_STILL; /* nobody is left to send a byte: one same wait */
 	cr_expect_null(facts_differ(scene_facts(&s, false), &want), "%s",
 		       facts_differ(&s.worker->facts, &want));
+	scene_done(&s);
+}
+
+Test(correlate, what_is_known_of_its_memory)
+{
+	struct memory m = { .trend.growing = TRI_YES, .until_limit_ms = 7000 };
+	const struct facts *f;
+	struct scene s;
+
+	scene_make(&s);
+	f = scene_facts(&s, false);
+	cr_expect_eq(f->growing, TRI_UNKNOWN, "it is not followed");
+	cr_expect_eq(f->until_limit_ms, UNKNOWN_U64);
+	s.worker->memory = &m;
+	f = scene_facts(&s, false);
+	cr_expect_eq(f->growing, TRI_YES);
+	cr_expect_eq(f->until_limit_ms, 7000);
+	s.worker->memory = NULL;
 	scene_done(&s);
 }

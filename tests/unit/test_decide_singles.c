@@ -180,6 +180,80 @@ Test(decide_singles, proven)
 	CHECK_ALL(proven);
 }
 
+#define GROWING(ms) F(growing, TRI_YES), F(until_limit_ms, ms)
+
+static const struct row grows[] = {
+	{ .why = "it reaches a limit in an hour",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_GROWING,
+	  .facts = { LONE, FOR(0), GROWING(MINUTES(60)) } },
+	{ .why = "a millisecond later",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, FOR(0), GROWING(MINUTES(60) + 1) } },
+	{ .why = "no limit is known",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, FOR(0), GROWING(UNKNOWN_U64) } },
+	{ .why = "it does not grow",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, FOR(0), GROWING(1), F(growing, TRI_NO) } },
+	{ .why = "whether it grows is not known",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, FOR(0), GROWING(1), F(growing, TRI_UNKNOWN) } },
+	{ .why = "while it computes",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_GROWING,
+	  .facts = { LONE, FOR(0), GROWING(1), F(asleep, TRI_NO), F(progress, TRI_YES),
+		     F(age_ms, 1) } },
+	{ .why = "of which a kill would need to read more",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_GROWING,
+	  .facts = { LONE, FOR(0), GROWING(1), F(unreadable, true) } },
+	{ .why = "it is gone",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, FOR(0), GROWING(1), F(vanished, true) } },
+	{ .why = "a rule names it",
+	  .reason = REASON_IDLE,
+	  .facts = { LONE, FOR(0), GROWING(1), F(is_protected, true) } },
+	{ .why = "stuck too: the limit does not wait",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_GROWING,
+	  .facts = { LONE, STUCK(MINUTES(15)), GROWING(MINUTES(60)) } },
+	{ .why = "stuck, and the limit is far",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_STUCK_WAIT,
+	  .missing = MISSING_OWN_LOG,
+	  .facts = { LONE, STUCK(MINUTES(15)), GROWING(MINUTES(61)) } },
+	{ .why = "a proof ends it: then it grows no more",
+	  .action = ACTION_REAP,
+	  .reason = REASON_TASK_ENDED,
+	  .fence = FENCE_TASK_ENDED,
+	  .facts = { LONE, MAY, DECLARED(MINUTES(20)), STUCK(MINUTES(20)), GROWING(1) } },
+	{ .why = "a proof ends it soon",
+	  .reason = REASON_WAITING,
+	  .fence = FENCE_TASK_ENDED,
+	  .due_in_ms = MINUTES(4),
+	  .facts = { LONE, MAY, DECLARED(MINUTES(1)), STUCK(MINUTES(20)), GROWING(1) } },
+	{ .why = "a proof to which something objects",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_GROWING,
+	  .facts = { LONE, MAY, DECLARED(MINUTES(20)), STUCK(MINUTES(20)), GROWING(1),
+		     F(traced, true) } },
+	{ .why = "a proof that may not be used",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_GROWING,
+	  .facts = { LONE, DECLARED(MINUTES(20)), STUCK(MINUTES(20)), GROWING(1) } },
+	{ .why = "near is what the policy says",
+	  .action = ACTION_SUSPECT,
+	  .reason = REASON_GROWING,
+	  .facts = { LONE, FOR(0), GROWING(MINUTES(300)) },
+	  .policy = { P(growing_within_ms, MINUTES(300)) } },
+};
+
+Test(decide_singles, grows)
+{
+	CHECK_ALL(grows);
+}
+
 /* What is asked of singles only says nothing of a worker. */
 Test(decide_singles, a_worker_needs_no_leave)
 {

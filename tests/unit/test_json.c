@@ -89,6 +89,30 @@ Test(json, audit_document)
 	golden("audit.json", &out);
 }
 
+/* Of one that grows, one that does not, one of which nothing is known but that it is there. */
+Test(json, memory)
+{
+	_cleanup_(audit_done) struct audit a = build_audit();
+	_cleanup_(buf_done) struct buf out = { 0 };
+	int class_index = build_lone_class(&a);
+	struct memory *m;
+
+	snprintf(build_single(&a, class_index, 5000)->label, CLASS_NAME_MAX, "ps");
+	build_growing(&a, build_single(&a, class_index, 5001));
+	build_growing(&a, build_single(&a, class_index, 5002));
+	m = audit_find(&a, 5001)->memory;
+	m->series.count = 3;
+	m = audit_find(&a, 5002)->memory;
+	m->series.count = 1;
+	m->series.sample[0].ms = a.boot_ms + 5; /* taken while the look went on */
+	m->trend = (struct memory_trend){ .growing = TRI_UNKNOWN };
+	m->limit = (struct memory_limit){ .of = MEMORY_LIMIT_UNKNOWN };
+	m->until_limit_ms = UNKNOWN_U64;
+	m->victim.id.pid = 0;
+	cr_assert_eq(json_audit(&a, NULL, 0, &out), 0);
+	golden("memory.json", &out);
+}
+
 Test(json, sweep_document)
 {
 	_cleanup_(audit_done) struct audit a = build_audit();

@@ -32,7 +32,7 @@ Test(text, draws_the_tree)
 	golden_audit("tree-narrow.txt", &a, (struct text_style){ .utf8 = true, .width = 60 });
 }
 
-/* Stuck, of a role, with sockets of every kind; due; with a helper. */
+/* Stuck, of a role, with sockets of every kind; due; with a helper; growing. */
 static struct audit with_singles(void)
 {
 	struct audit a = build_population();
@@ -59,6 +59,9 @@ static struct audit with_singles(void)
 	build_reap(build_single(&a, class_index, 5002), FENCE_TASK_ENDED, 6 * BUILD_MINUTE);
 	a.subjects[a.subject_count - 1].verdict.missing = MISSING_NOTHING;
 	build_helper(&a, 5003);
+	s = build_single(&a, class_index, 5004);
+	snprintf(s->label, sizeof(s->label), "worker");
+	build_growing(&a, s);
 	return a;
 }
 

@@ -53,6 +53,36 @@ Test(text_explain, explains_a_worker_that_is_due)
 	golden_explanation("explain-due.txt", &e);
 }
 
+/* One that grows, and one of which two looks are all that is known. */
+Test(text_explain, explains_how_memory_went)
+{
+	_cleanup_(audit_done) struct audit a = build_audit();
+	int class_index = build_lone_class(&a);
+	struct subject *s = build_single(&a, class_index, 5001);
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct explanation e;
+	struct memory *m;
+
+	snprintf(s->label, sizeof(s->label), "worker");
+	build_growing(&a, s);
+	m = s->memory;
+	e = explain(&a, s);
+	golden_explanation("explain-growing.txt", &e);
+	m->series.count = 2;
+	m->trend = (struct memory_trend){ .growing = TRI_UNKNOWN };
+	m->limit = (struct memory_limit){ .of = MEMORY_LIMIT_UNKNOWN };
+	m->until_limit_ms = UNKNOWN_U64;
+	m->victim.id.pid = 0;
+	s->facts.growing = TRI_UNKNOWN;
+	s->verdict = (struct verdict){ .reason = REASON_IDLE };
+	text_explanation(&e, &(struct text_style){ .utf8 = false }, &out);
+	m->series.count = 1;
+	m->trend = (struct memory_trend){ TRI_NO, 300 * BUILD_SECOND, -5, 0 };
+	m->series.sample[0].anon_bytes = 0;
+	text_explanation(&e, &(struct text_style){ .utf8 = false }, &out);
+	golden_expect_text("explain-memory-ascii.txt", &out);
+}
+
 Test(text_explain, explains_a_suspect)
 {
 	_cleanup_(audit_done) struct audit a = build_population();

@@ -68,6 +68,25 @@ Test(words, sizes)
 	}
 }
 
+Test(words, rates)
+{
+	static const struct {
+		int64_t per_s;
+		const char *expected;
+	} rows[] = {
+		{ 4 * (int64_t)BUILD_MIB, "+4.0 MiB/s" },
+		{ 0, "+0 B/s" },
+		{ -12 * (int64_t)BUILD_KIB, "-12 KiB/s" },
+		{ INT64_MIN, "-8.0 EiB/s" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char rate[WORDS_SHORT_MAX + 4];
+
+		cr_expect_str_eq(words_rate(rows[i].per_s, rate, sizeof(rate)), rows[i].expected);
+	}
+}
+
 Test(words, names_are_escaped_and_cut_at_whole_characters)
 {
 	static const struct {
@@ -166,6 +185,39 @@ static void say_subjects(struct buf *out, struct audit *a)
 	say(out, "why", "retired by the operator", words_why(a, s, text));
 	s->marks.retired = true;
 	say(out, "why", "retired by both", words_why(a, s, text));
+}
+
+/* Into which limit, and who would pay. */
+static void say_growing(struct buf *out, struct audit *a)
+{
+	char text[WORDS_MAX];
+	int class_index = build_lone_class(a);
+	struct subject *s = build_single(a, class_index, 5001), *other;
+	struct memory *m;
+
+	build_growing(a, s);
+	m = s->memory;
+	say(out, "why", "growing, another is killed", words_why(a, s, text));
+	other = build_single(a, class_index, 5000);
+	snprintf(other->label, sizeof(other->label), "ps");
+	s = audit_find(a, 5001);
+	say(out, "why", "growing, one of another role is killed", words_why(a, s, text));
+	say(out, "why without an audit", "growing", words_why(NULL, s, text));
+	m->limit.of = MEMORY_LIMIT_MACHINE;
+	m->victim.id = s->id;
+	say(out, "why", "growing, it is killed itself", words_why(a, s, text));
+	m->limit.of = MEMORY_LIMIT_UNKNOWN;
+	m->until_limit_ms = UNKNOWN_U64;
+	m->victim.id.pid = 0;
+	say(out, "why", "growing into what is not known", words_why(a, s, text));
+	m->limit =
+		(struct memory_limit){ .of = MEMORY_LIMIT_CGROUP, .limit_bytes = UINT64_MAX - 1 };
+	memset(m->limit.cgroup, '\n', MEMORY_CGROUP_MAX - 1);
+	m->trend.anon_per_s = INT64_MIN;
+	m->until_limit_ms = UNKNOWN_U64 - 1;
+	m->victim.id = (struct ident){ 4194304, 1 };
+	memset(m->victim.comm, '\x1b', PROC_COMM_MAX - 1);
+	say(out, "why", "growing, hostile names", words_why(a, s, text));
 }
 
 static void say_helpers(struct buf *out, struct audit *a)
@@ -305,6 +357,7 @@ Test(words, every_sentence)
 
 	say_subjects(&out, &a);
 	say_helpers(&out, &a);
+	say_growing(&out, &a);
 	say_proofs(&out);
 	say_special_proofs(&out);
 	say_guards(&out);
