@@ -42,6 +42,7 @@ static int follow(struct look *l, const struct audit *a, const struct memory_lim
 	const struct memory_sample sample = { e->taken_ms, e->vm_bytes, e->anon_bytes,
 					      e->anon_bytes, e->anon_bytes };
 	const struct memory_series *series;
+	struct memory m = { 0 };
 
 	if (!e->seen || e->vanished)
 		return 0;
@@ -50,14 +51,12 @@ static int follow(struct look *l, const struct audit *a, const struct memory_lim
 	series = growth_find(&l->growth, s->id);
 	if (!series || !series->count)
 		return 0;
-	s->memory = calloc(1, sizeof(*s->memory));
-	if (!s->memory)
-		return -ENOMEM;
-	s->memory->series = *series;
-	s->memory->trend = growth_judge(series, l->config->growing_after_ms);
-	find_limit(l, s->id.pid, machine, &s->memory->limit);
-	s->memory->until_limit_ms = growth_until(&s->memory->trend, &s->memory->limit);
-	return 0;
+	m.series = *series;
+	m.trend = growth_judge(series, l->config->growing_after_ms);
+	find_limit(l, s->id.pid, machine, &m.limit);
+	m.until_limit_ms = growth_until(&m.trend, &m.limit);
+	s->memory = memory_copy(&m);
+	return s->memory ? 0 : -ENOMEM;
 }
 
 static int rate(const struct audit *a, struct candidates *ret)

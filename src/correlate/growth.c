@@ -261,7 +261,7 @@ static bool passed_its_past(const struct memory_series *s, const struct stretch 
 
 static bool is_above_noise(const struct stretch *w)
 {
-	double slopes[PAIRS_MAX];
+	double slopes[PAIRS_MAX] = { 0 };
 	size_t pairs = slopes_of(w, MEASURE_ANON, slopes);
 
 	return lower_bound(slopes, pairs, w->count) > 0;
@@ -293,7 +293,7 @@ static bool find_stretch(const struct memory_series *s, uint64_t ms, struct stre
 static struct memory_trend trend_of(enum tri growing, const struct stretch *w)
 {
 	struct memory_trend t = { .growing = growing, .window_ms = length(w) };
-	double slopes[PAIRS_MAX];
+	double slopes[PAIRS_MAX] = { 0 };
 	size_t pairs = slopes_of(w, MEASURE_ANON, slopes);
 
 	t.anon_per_s = median(slopes, pairs);

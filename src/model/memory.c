@@ -2,6 +2,7 @@
 #include "model/memory.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/macro.h"
 
@@ -15,4 +16,13 @@ static_assert(ARRAY_SIZE(limit_names) == MEMORY_LIMIT_COUNT, "every limit has a 
 const char *memory_limit_name(enum memory_limit_of of)
 {
 	return limit_names[of];
+}
+
+struct memory *memory_copy(const struct memory *m)
+{
+	struct memory *copy = malloc(sizeof(*copy));
+
+	if (copy)
+		*copy = *m;
+	return copy;
 }

@@ -77,6 +77,9 @@ struct memory {
 		victim; /* whom the kernel would kill then; pid 0: not asked, or nobody */
 };
 
+/** Copies it into new memory. @return it, owned by the caller (free()); NULL: no memory. */
+struct memory *memory_copy(const struct memory *m);
+
 /** @return "cgroup" or "machine"; NULL for MEMORY_LIMIT_UNKNOWN. */
 const char *memory_limit_name(enum memory_limit_of of);
 
