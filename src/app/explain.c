@@ -197,7 +197,7 @@ static int write_retired(const struct options *o, const struct config *c, const 
 /* Whose worker is it? A marker of ours would not be believed for another user's. */
 static const char *refusal(const struct look *l, const struct explanation *e)
 {
-	if (!role_is_judged(e->role))
+	if (!e->subject || !role_is_judged(e->role))
 		return "it cannot be proven to be a worker";
 	if (e->role == ROLE_SINGLE && !e->subject->facts.may_kill)
 		return "its class does not say may_kill = yes";

@@ -129,12 +129,13 @@ static void push_held(struct jsonw *list, const struct held_socket *h)
 /* Of a program that stands alone; a worker has its task socket. */
 static void add_held(struct jsonw *row, const struct subject *s)
 {
-	struct jsonw list = jsonw_list();
+	struct jsonw list;
 
 	if (s->role != ROLE_SINGLE) {
 		jsonw_null(row, "sockets");
 		return;
 	}
+	list = jsonw_list();
 	for (size_t i = 0; i < s->ev.socket_count; i++)
 		push_held(&list, &s->ev.sockets[i]);
 	jsonw_add(row, "sockets", &list);
