@@ -69,7 +69,7 @@ const char *words_growing(const struct audit *a, const struct subject *s, char r
 	}
 	snprintf(
 		ret, WORDS_MAX,
-		"its memory grows by %s and reaches %.80s in %s; as it is now the kernel would kill %.80s",
+		"its memory grows by %s and reaches %.66s in %s; as it is now the kernel would kill %.60s",
 		words_rate(m->trend.anon_per_s, rate, sizeof(rate)) + 1,
 		words_limit(&m->limit, limit), words_age(m->until_limit_ms, age, sizeof(age)),
 		words_victim(a, s, victim));
