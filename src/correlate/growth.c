@@ -216,8 +216,8 @@ static void quarters_of(const struct stretch *w, struct quarter ret[QUARTERS])
 	memset(ret, 0, QUARTERS * sizeof(*ret));
 	for (size_t i = 0; i < w->count; i++) {
 		uint64_t at_ms = w->sample[i].ms - w->sample[0].ms;
-		/* The very last belongs to the last quarter. */
-		struct quarter *q = &ret[(at_ms - (i + 1 == w->count)) * QUARTERS / length(w)];
+		/* One more: so the very last is of the last quarter. */
+		struct quarter *q = &ret[at_ms * QUARTERS / (length(w) + 1)];
 		/* What the first says of the time before it is not of this stretch. */
 		uint64_t least = i ? w->sample[i].least_bytes : w->sample[i].anon_bytes;
 
