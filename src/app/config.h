@@ -33,6 +33,7 @@ struct config {
 	struct policy policy;
 	uint64_t sample_ms;
 	uint64_t growing_after_ms;
+	uint64_t crash_window_ms;
 	uint64_t term_grace_ms;
 	uint64_t kill_grace_ms;
 	struct limits limits;

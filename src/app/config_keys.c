@@ -81,6 +81,8 @@ const struct config_key config_keys[KEY_COUNT] = {
 	[KEY_FENCES] = { SECTION_POLICY, "fences", KIND_FENCES,
 		FIELD(uint32_t, config, policy.fences), .empty = true,
 		.fallback = "signed-off peer-closed host-gone retired task-ended" },
+	[KEY_CRASH_WINDOW] = { SECTION_POLICY, "crash_window", DURATION(crash_window_ms),
+		.fallback = "10m", .min = 10 * SECOND, .max = 1 * DAY },
 
 	/* The defaults of a class that the user adds; config_defaults.c has the shipped ones. */
 	[KEY_CLASS_KIND] = { SECTION_CLASS, "kind", KIND_CLASS,

@@ -84,6 +84,7 @@ void look_close(struct look *l)
 	look_runs_free(l);
 	history_done(&l->history);
 	growth_done(&l->growth);
+	exits_done(&l->exits);
 	ledger_free(l->ledger);
 	markers_free(l->markers);
 	cpu_clock_free(l->clock);

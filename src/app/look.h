@@ -7,6 +7,7 @@
 
 #include "app/cli.h"
 #include "app/config.h"
+#include "correlate/exits.h"
 #include "correlate/growth.h"
 #include "correlate/history.h"
 #include "correlate/ledger.h"
@@ -43,6 +44,7 @@ struct look {
 	struct growth growth;
 	struct room_mounts mounts; /* where cgroups are, once somebody asked */
 	bool mounts_known;
+	struct exits exits;       /* filled by watch alone */
 	struct argv_cache *argvs; /* owned array */
 	size_t argv_count;
 	size_t argv_sorted; /* of these, by identity */

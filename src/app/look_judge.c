@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/look_crashes.h"
 #include "app/look_protect.h"
 #include "app/look_runs.h"
 #include "app/look_writers.h"
@@ -292,7 +293,7 @@ int look_judge(struct look *l, const struct tree_input *in, struct audit *a)
 	for (size_t i = 0; i < a->daemon_count; i++)
 		if (judge_daemon(l, a, &a->daemons[i]) < 0)
 			return -ENOMEM;
-	if (judge_subjects(l, in, a, names) < 0)
+	if (judge_subjects(l, in, a, names) < 0 || look_crashes_judge(l, a) < 0)
 		return -ENOMEM;
 	history_prune(&l->history, a->boot_ms);
 	measure_due(a);

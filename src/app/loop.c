@@ -19,7 +19,7 @@ enum {
 
 int loop_open(struct loop *ret)
 {
-	struct loop l = { .signals = -1, .timer = -1 };
+	struct loop l = { .signals = -1, .timer = -1, .exits = -1 };
 	sigset_t set;
 
 	(void)sigemptyset(&set);
@@ -85,7 +85,7 @@ static int timeout_ms(const struct reap *reap, uint64_t most_ms)
 
 int loop_wait(struct loop *l, const struct reap *reap, uint64_t most_ms, struct loop_news *ret)
 {
-	size_t room = 2 + (reap ? reap->count : 0), count = 2;
+	size_t room = 3 + (reap ? reap->count : 0), count = 3;
 	_cleanup_free_ struct pollfd *fds = calloc(room, sizeof(*fds));
 
 	*ret = (struct loop_news){ 0 };
@@ -93,6 +93,7 @@ int loop_wait(struct loop *l, const struct reap *reap, uint64_t most_ms, struct 
 		return -ENOMEM;
 	fds[0] = (struct pollfd){ .fd = l->signals, .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = l->timer, .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = l->exits, .events = POLLIN };
 	for (size_t i = 0; reap && i < reap->count; i++)
 		if (reap_waits_for(&reap->victims[i]))
 			fds[count++] =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one place that waits: signals, the timer, and the ends of what was signalled, in one poll(2).
+ * The one place that waits: signals, the timer, the ends of what was signalled and of what is watched,
+ * in one poll(2).
  */
 #ifndef REAPER_APP_LOOP_H
 #define REAPER_APP_LOOP_H
@@ -14,6 +15,7 @@
 struct loop {
 	int signals; /* signalfd: TERM, INT, HUP */
 	int timer;   /* timerfd, CLOCK_BOOTTIME */
+	int exits;   /* borrowed: readable when one that is watched has ended; -1: none is */
 };
 
 /* What ended a wait; several may be set. */
@@ -34,16 +36,16 @@ int loop_open(struct loop *ret) _must_check_;
 int loop_set_interval(struct loop *l, uint64_t interval_ms) _must_check_;
 
 /**
- * Waits for news, for the end of a victim, or for the deadline.
+ * Waits for news, for the end of a victim or of one that is watched, or for the deadline.
  *
  * @param reap		what is being ended, or NULL.
- * @param most_ms	the longest wait (the service manager's watchdog); UNKNOWN_U64: no limit.
+ * @param most_ms	the longest wait (the service manager's watchdog, a census); UNKNOWN_U64: no limit.
  * @return 0; negative errno.
  */
 int loop_wait(struct loop *l, const struct reap *reap, uint64_t most_ms, struct loop_news *ret)
 	_must_check_;
 
-/** Closes both. */
+/** Closes what it opened. */
 void loop_close(struct loop *l);
 
 #endif

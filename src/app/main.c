@@ -15,7 +15,8 @@
  *     - app/audit		audit
  *     - app/checkup		doctor (app/doctor: its checks), check-config
  *     - app/sweep		sweep
- *     - app/watch		watch: decides what each sweep of it does; app/loop waits for it
+ *     - app/watch		watch: decides what each sweep of it does; app/loop waits for it;
+ *				watch_exits: how what it watches ends
  *     - app/explain		explain, retire
  *     - app/round		one acting round, of sweep and of watch
  *     - app/lock, history_file, memory_file, notify	state_dir (state_file), and the service manager
@@ -23,9 +24,10 @@
  *     - app/look		the conductor; look_argv: argv, once per exec; look_sockets: task sockets;
  *				look_runs: when hosts ran; look_writers: who still writes to workers;
  *				look_protect: [protect]; look_memory: how memory goes;
- *				look_judge: verdicts
+ *				look_crashes: crash loops; look_judge: verdicts
  *     - observe/processes	the census, by libproc2
  *     - observe/evidence	one process through its pinned directory; proc_parse, status_parse, cpu_clock
+ *     - observe/exit_info	how a process ended that is no child of ours
  *     - observe/host_threads	the threads by which a host feeds its workers
  *     - observe/sockets	sock_diag and /proc/<pid>/net; net_parse, diag_parse
  *     - observe/markers	marker logs; marker_parse
@@ -38,6 +40,7 @@
  *     - correlate/ledger	what the marker logs say
  *     - correlate/history	what earlier looks saw
  *     - correlate/growth, oom	whose memory grows, and whom the kernel would kill for it
+ *     - correlate/exits		which ends are crashes, how many, and who came after
  *     - correlate/activity	what it does: progress, and since when it is in one wait
  *     - correlate/correlate	all of it put together: struct facts
  *     - decide/fence		the proofs

@@ -4,28 +4,17 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "app/output.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/pin.h"
 #include "model/grow.h"
 #include "report/json.h"
 
-/* Each victim is held by two descriptors. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 int round_open(const struct options *o, const struct config *c, struct look *l, struct round *ret)
 {
-	raise_descriptor_limit();
+	(void)pin_make_room();
 	*ret = (struct round){
 		.options = o,
 		.config = c,

@@ -10,6 +10,7 @@
 #include "app/notify.h"
 #include "app/output.h"
 #include "app/round.h"
+#include "app/watch_exits.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -27,6 +28,7 @@ struct watch {
 	struct look look;
 	struct round round;
 	struct loop loop;
+	struct watch_exits exits;
 	struct notify notify;
 	int lock;
 	bool stopping;
@@ -42,6 +44,11 @@ static void say(const struct watch *w, struct event *e)
 	e->wall_ms = clock_wall_ms();
 	if (!w->options->quiet)
 		output_event(w->options, e);
+}
+
+static void say_exit(void *arg, struct event *e)
+{
+	say(arg, e);
 }
 
 static void say_text(const struct watch *w, enum event_kind kind, const char *text)
@@ -205,10 +212,17 @@ static void rotate_log(struct watch *w)
 			  strerror(-w->round.log_error));
 }
 
+static void watch_for_ends(struct watch *w)
+{
+	if (watch_exits_update(&w->exits, &w->round.audit, &w->round.reap) < 0)
+		log_error("some processes are not watched for their end: no memory");
+}
+
 static void sweep_once(struct watch *w)
 {
 	int err;
 
+	watch_exits_read(&w->exits, &w->round.reap); /* while it is known whom we ended */
 	round_end(&w->round);
 	rotate_log(w);
 	err = round_begin(&w->round, 0);
@@ -221,6 +235,7 @@ static void sweep_once(struct watch *w)
 	}
 	if (!w->round.audit_taken)
 		return;
+	watch_for_ends(w);
 	notice_hosts(w);
 	say_changes(w);
 	if (clock_boot_ms() >= w->memory_ms + MEMORY_EVERY_MS)
@@ -287,8 +302,21 @@ static void reload(struct watch *w)
 	notify_send(&w->notify, "READY=1");
 }
 
+/* Not while somebody is being ended: the look that justifies it comes first. */
+static void take_census(struct watch *w)
+{
+	int err;
+
+	if (w->round.reaping || clock_boot_ms() < watch_exits_census_ms(&w->exits))
+		return;
+	err = watch_exits_census(&w->exits, &w->round.reap);
+	if (err < 0)
+		log_verbose("no census between two sweeps: %s, ignoring", strerror(-err));
+}
+
 static void handle(struct watch *w, const struct loop_news *news)
 {
+	watch_exits_read(&w->exits, &w->round.reap);
 	if (w->round.reaping && !round_step(&w->round))
 		w->status_ms = 0; /* tell how it went */
 	if (news->stop) {
@@ -302,7 +330,19 @@ static void handle(struct watch *w, const struct loop_news *news)
 		reload(w);
 	if (news->tick && !w->round.reaping)
 		sweep_once(w);
+	take_census(w);
 	notify_send(&w->notify, "WATCHDOG=1");
+}
+
+/* The service manager's watchdog, and the next census. */
+static uint64_t longest_wait(const struct watch *w)
+{
+	uint64_t most = w->notify.watchdog_ms ? w->notify.watchdog_ms / 2 : UNKNOWN_U64;
+	uint64_t census_ms = watch_exits_census_ms(&w->exits), now = clock_boot_ms();
+
+	if (census_ms == UNKNOWN_U64 || w->round.reaping)
+		return most;
+	return MIN(most, census_ms > now ? census_ms - now : 0);
 }
 
 /* From here on nothing but a signal, or the end of what is watched, ends the program. */
@@ -311,10 +351,9 @@ static void run(struct watch *w)
 	bool reload_later = false;
 
 	while (!w->stopping) {
-		uint64_t most = w->notify.watchdog_ms ? w->notify.watchdog_ms / 2 : UNKNOWN_U64;
+		const struct reap *reap = w->round.reaping ? &w->round.reap : NULL;
 		struct loop_news news;
-		int err =
-			loop_wait(&w->loop, w->round.reaping ? &w->round.reap : NULL, most, &news);
+		int err = loop_wait(&w->loop, reap, longest_wait(w), &news);
 
 		if (err < 0) {
 			log_error("cannot wait: %s, trying again", strerror(-err));
@@ -351,6 +390,9 @@ static int start(struct watch *w)
 				       &w->look.growth);
 	if (err == 0)
 		err = loop_open(&w->loop);
+	if (err == 0)
+		err = watch_exits_open(&w->look, say_exit, w, w->options->verbose, &w->exits);
+	w->loop.exits = w->exits.epoll;
 	if (err == 0)
 		err = loop_set_interval(&w->loop, w->config->interval_ms);
 	if (err < 0)
@@ -394,7 +436,8 @@ int command_watch(const struct options *o, struct config *c)
 		.options = o,
 		.config = c,
 		.lock = -1,
-		.loop = { .signals = -1, .timer = -1 },
+		.loop = { .signals = -1, .timer = -1, .exits = -1 },
+		.exits = { .epoll = -1 },
 		.notify = { .fd = -1 },
 		.round = { .log = { .fd = -1 } },
 	};
@@ -404,6 +447,7 @@ int command_watch(const struct options *o, struct config *c)
 		w.lock = command_take_lock(c, &status);
 	if (!status)
 		status = watch_locked(&w);
+	watch_exits_close(&w.exits);
 	round_close(&w.round);
 	look_close(&w.look);
 	loop_close(&w.loop);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,4 +60,16 @@ int pin_wait(int pidfd, int timeout_ms)
 	if (wait.revents & POLLNVAL)
 		return -EINVAL;
 	return r > 0;
+}
+
+size_t pin_make_room(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 0;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0 && getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 0;
+	return limit.rlim_cur;
 }

@@ -7,6 +7,7 @@
 #define REAPER_BASE_PIN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/macro.h"
@@ -40,5 +41,13 @@ bool pin_alive(int dirfd);
  * @return 1: it has ended; 0: not yet; -EINTR, -EINVAL: as poll(2).
  */
 int pin_wait(int pidfd, int timeout_ms) _must_check_;
+
+/**
+ * Lets this program open as many descriptors as it may: the soft limit becomes the hard one, since each
+ * process that is held takes one or two.
+ *
+ * @return how many that are; 0: nobody says.
+ */
+size_t pin_make_room(void);
 
 #endif

@@ -212,3 +212,14 @@ struct verdict decide_lost_helper(void)
 {
 	return suspect(REASON_LOST_HELPER, MISSING_NOTHING);
 }
+
+/* Nobody is ended for it, so only those are let alone that are none of our business, or for whom a proof
+ * has begun to count: what a guard says of the one that lives now (it runs, it is young) is true of
+ * every crash loop. */
+struct verdict decide_crash_loop(struct verdict verdict, const struct crashes *crashes)
+{
+	if (verdict.action != ACTION_KEEP || verdict.fence != FENCE_NONE ||
+	    verdict.reason <= REASON_PROTECTED || !crashes_loop(crashes))
+		return verdict;
+	return suspect(REASON_CRASH_LOOP, MISSING_NOTHING);
+}

@@ -6,6 +6,7 @@
 #ifndef REAPER_DECIDE_DECIDE_H
 #define REAPER_DECIDE_DECIDE_H
 
+#include "model/ending.h"
 #include "model/facts.h"
 #include "model/policy.h"
 #include "model/verdict.h"
@@ -23,5 +24,14 @@ struct verdict decide_daemon(const struct policy *policy, uint32_t workers, uint
 
 /** Decides about a process whose group leader was a daemon and which belongs to no worker any more. */
 struct verdict decide_lost_helper(void);
+
+/**
+ * Makes a suspect of what is kept, because those of its group crash again and again.
+ *
+ * @param verdict	without that. One that is ended or suspected already, one with a proof, and one that
+ *		is protected, keeps it.
+ * @param crashes	of its group, or NULL.
+ */
+struct verdict decide_crash_loop(struct verdict verdict, const struct crashes *crashes);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "model/grow.h"
 
 static const char *const role_names[] = {
 	[ROLE_OTHER] = "other",
@@ -75,6 +76,23 @@ void subject_done(struct subject *s)
 	s->memory = NULL;
 }
 
+size_t audit_add_crashes(struct audit *a, const struct crashes *c)
+{
+	struct crashes *crashes = grow(a->crashes, a->crash_count, &a->crash_room, sizeof(*crashes),
+				       AUDIT_SUBJECTS_MAX);
+
+	if (!crashes)
+		return 0;
+	a->crashes = crashes;
+	crashes[a->crash_count++] = *c;
+	return a->crash_count;
+}
+
+const struct crashes *audit_crashes(const struct audit *a, size_t which)
+{
+	return a && which ? &a->crashes[which - 1] : NULL;
+}
+
 void audit_done(struct audit *a)
 {
 	for (size_t i = 0; i < a->subject_count; i++)
@@ -87,5 +105,6 @@ void audit_done(struct audit *a)
 	free(a->hosts);
 	free(a->daemons);
 	free(a->subjects);
+	free(a->crashes);
 	memset(a, 0, sizeof(*a));
 }

@@ -6,7 +6,9 @@
 #ifndef REAPER_MODEL_AUDIT_H
 #define REAPER_MODEL_AUDIT_H
 
+#include "base/macro.h"
 #include "model/class.h"
+#include "model/ending.h"
 #include "model/evidence.h"
 #include "model/facts.h"
 #include "model/marker.h"
@@ -70,6 +72,7 @@ struct daemon {
 	uint16_t port;                  /* it listens on; 0: none found */
 	char path[SOCKET_PATH_MAX + 1]; /* it listens on (unix); "" */
 	uint64_t idle_ms;               /* since it last had a worker, as far as known */
+	size_t crashes;                 /* for audit_crashes(): its workers', or those before it */
 	struct verdict verdict;
 };
 
@@ -97,6 +100,7 @@ struct subject {
 	struct marker_facts marks;
 	struct memory *memory; /* owned; of a single that is followed, else NULL */
 	struct facts facts;
+	size_t crashes; /* of a single, for audit_crashes(): of its class and role */
 	struct verdict verdict;
 };
 
@@ -114,6 +118,9 @@ struct audit {
 	size_t daemon_count;
 	struct subject *subjects; /* owned; by daemon, then pid; helpers behind their worker */
 	size_t subject_count;
+	struct crashes *crashes; /* owned; what watch has seen end */
+	size_t crash_count;
+	size_t crash_room;
 	uint32_t hidden_trees;           /* hosts of other users that could not be read */
 	uint32_t bad_records;            /* marker records that were skipped */
 	char bad_record[AUDIT_TEXT_MAX]; /* "file:line: what", the first of them */
@@ -134,6 +141,16 @@ struct subject *audit_find(const struct audit *a, pid_t pid);
 
 /** @return true for those that are judged by themselves, and can be ended: workers and singles. */
 bool role_is_judged(enum role role);
+
+/**
+ * Keeps what a group's ends add up to.
+ *
+ * @return the value by which audit_crashes() finds it; 0: no memory.
+ */
+size_t audit_add_crashes(struct audit *a, const struct crashes *c) _must_check_;
+
+/** @return what was kept, owned by the audit, valid until the next is added; NULL for 0 and for no audit. */
+const struct crashes *audit_crashes(const struct audit *a, size_t which);
 
 /** @return the role's name as explain --json shows it. */
 const char *role_name(enum role role);

@@ -6,9 +6,11 @@
 #include "base/macro.h"
 
 static const char *const kind_names[] = {
-	[EVENT_START] = "start",         [EVENT_VERDICT] = "verdict", [EVENT_ACTION] = "action",
-	[EVENT_SWEEP] = "sweep",         [EVENT_RELOAD] = "reload",   [EVENT_BREAKER] = "breaker",
-	[EVENT_HOST_GONE] = "host-gone", [EVENT_STOP] = "stop",
+	[EVENT_START] = "start",           [EVENT_VERDICT] = "verdict",
+	[EVENT_ACTION] = "action",         [EVENT_SWEEP] = "sweep",
+	[EVENT_RELOAD] = "reload",         [EVENT_BREAKER] = "breaker",
+	[EVENT_HOST_GONE] = "host-gone",   [EVENT_EXIT] = "exit",
+	[EVENT_CRASH_LOOP] = "crash-loop", [EVENT_STOP] = "stop",
 };
 static_assert(ARRAY_SIZE(kind_names) == EVENT_KIND_COUNT, "every event has a name");
 

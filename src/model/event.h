@@ -15,6 +15,8 @@ enum event_kind {
 	EVENT_RELOAD,
 	EVENT_BREAKER,
 	EVENT_HOST_GONE,
+	EVENT_EXIT,       /* a process ended, and not as it should */
+	EVENT_CRASH_LOOP, /* its like do so again and again */
 	EVENT_STOP,
 	EVENT_KIND_COUNT,
 };
@@ -41,14 +43,31 @@ struct action_record {
 	char why[AUDIT_TEXT_MAX];
 };
 
+/* How one process ended; with pid 0: whose like crash again and again. */
+struct exit_record {
+	struct ident id;
+	enum role role; /* ROLE_WORKER, ROLE_DAEMON or ROLE_SINGLE */
+	char class_name[CLASS_NAME_MAX];
+	char label[CLASS_NAME_MAX];
+	struct ident daemon; /* of a worker; pid 0: unknown */
+	struct ident host;   /* pid 0: none */
+	struct ending ending;
+	uint64_t at_ms;    /* boot clock */
+	uint64_t lived_ms; /* UNKNOWN_U64 */
+	bool counts;       /* as a crash */
+};
+
 struct event {
 	enum event_kind kind;
 	uint64_t wall_ms;
+	uint64_t boot_ms; /* EVENT_EXIT, EVENT_CRASH_LOOP: the same moment by the boot clock */
 	const struct audit *audit;          /* or NULL */
 	const struct subject *subject;      /* EVENT_VERDICT of a worker or helper, or NULL */
 	const struct daemon *daemon;        /* EVENT_VERDICT of a daemon, or NULL */
 	const struct action_record *action; /* EVENT_ACTION, or NULL */
 	struct ident host;                  /* EVENT_HOST_GONE */
+	const struct exit_record *exit;     /* EVENT_EXIT, EVENT_CRASH_LOOP, or NULL */
+	const struct crashes *crashes;      /* EVENT_CRASH_LOOP, or NULL */
 	char text[AUDIT_TEXT_MAX];          /* for people: what was reloaded, why it stopped ... */
 };
 

@@ -16,6 +16,7 @@ enum {
 	STAT_THREADS = 20,
 	STAT_START = 22,
 	STAT_CPU = 39,
+	STAT_EXIT_CODE = 52,
 	SCHED_RULE_MIN = 32, /* dashes below its first line; a name has 15 bytes */
 };
 
@@ -80,6 +81,7 @@ int proc_parse_stat(const char *bytes, size_t len, struct proc_stat *ret)
 	stat.threads = (uint32_t)field[STAT_THREADS];
 	stat.start = field[STAT_START];
 	stat.cpu = (uint32_t)field[STAT_CPU];
+	stat.exit_code = (int)(uint32_t)field[STAT_EXIT_CODE];
 	*ret = stat;
 	return 0;
 }

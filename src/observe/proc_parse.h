@@ -22,6 +22,7 @@ struct proc_stat {
 	uint32_t threads;
 	uint64_t start; /* ticks */
 	uint32_t cpu;   /* field 39, processor */
+	int exit_code;  /* field 52, a wait status; 0 too where it may not be known */
 };
 
 struct proc_status {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/json.h"
+#include "report/json_exit.h"
 #include "report/json_rows.h"
 
 /* What every line has. */
@@ -43,6 +44,14 @@ int json_event(const struct event *e, struct buf *ret)
 		jsonw_int(&line, "pid", e->host.pid);
 		jsonw_u64(&line, "start", e->host.start);
 		add_text(&line, e);
+		break;
+	case EVENT_EXIT:
+		if (e->exit)
+			json_exit_record(&line, e);
+		break;
+	case EVENT_CRASH_LOOP:
+		if (e->exit && e->crashes)
+			json_exit_loop(&line, e);
 		break;
 	case EVENT_START:
 	case EVENT_SWEEP:

@@ -2,6 +2,7 @@
 #include "report/json_rows.h"
 
 #include "report/endpoint.h"
+#include "report/json_exit.h"
 #include "report/words.h"
 
 enum {
@@ -60,6 +61,7 @@ void json_rows_daemon(struct jsonw *row, const struct audit *a, const struct dae
 	jsonw_int(row, "workers", d->workers);
 	jsonw_str(row, "verdict", action_name(d->verdict.action));
 	jsonw_str(row, "reason", reason_name(d->verdict.reason));
+	json_exit_crashes(row, audit_crashes(a, d->crashes), a->wall_ms, a->boot_ms);
 	jsonw_str(row, "why", words_why_daemon(a, d, why));
 }
 
@@ -176,6 +178,8 @@ void json_rows_worker(struct jsonw *row, const struct audit *a, const struct sub
 	jsonw_u64(row, "blocked_ms", judged ? s->facts.blocked_ms : UNKNOWN_U64);
 	add_socket(row, s);
 	add_held(row, s);
+	json_exit_crashes(row, audit_crashes(a, s->crashes), a ? a->wall_ms : 0,
+			  a ? a->boot_ms : 0);
 	add_marks(row, s);
 	json_rows_memory(row, a, s);
 	add_verdict(row, s);

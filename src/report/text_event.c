@@ -59,6 +59,29 @@ static void say_sweep(const struct event *e, struct buf *ret)
 	add_text(e->text, ret);
 }
 
+static void say_exit(const struct event *e, struct buf *ret)
+{
+	const struct exit_record *x = e->exit;
+	char words[WORDS_MAX], name[WORDS_NAME_MAX];
+
+	buf_printf(ret, "%s: ", event_kind_name(e->kind));
+	if (x->class_name[0])
+		buf_printf(ret, "%s ", words_name(x->class_name, name, sizeof(name)));
+	buf_str(ret, role_name(x->role));
+	if (x->label[0])
+		buf_printf(ret, " %s", words_name(x->label, name, sizeof(name)));
+	if (x->id.pid)
+		buf_printf(ret, " %" PRId32, x->id.pid);
+	if (x->daemon.pid)
+		buf_printf(ret, " of daemon %" PRId32, x->daemon.pid);
+	else if (x->host.pid)
+		buf_printf(ret, " of host %" PRId32, x->host.pid);
+	if (e->kind == EVENT_CRASH_LOOP && e->crashes)
+		buf_printf(ret, ": %s", words_crashes(e->crashes, words));
+	else
+		buf_printf(ret, " %s", words_exit(x, words));
+}
+
 void text_event(const struct event *e, struct buf *ret)
 {
 	char words[WORDS_MAX];
@@ -78,6 +101,11 @@ void text_event(const struct event *e, struct buf *ret)
 		break;
 	case EVENT_HOST_GONE:
 		buf_printf(ret, "host-gone: host %" PRId32 " has exited", e->host.pid);
+		break;
+	case EVENT_EXIT:
+	case EVENT_CRASH_LOOP:
+		if (e->exit)
+			say_exit(e, ret);
 		break;
 	case EVENT_START:
 	case EVENT_RELOAD:

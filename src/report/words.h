@@ -80,6 +80,12 @@ const char *words_unread(const struct facts *f, char ret[WORDS_MAX]);
  */
 const char *words_action(const struct action_record *action, char ret[WORDS_MAX]);
 
+/** Says how a process ended: "died by SIGSEGV after 12s, no core dumped". @return ret. */
+const char *words_exit(const struct exit_record *exit, char ret[WORDS_MAX]);
+
+/** Says what the ends of a group add up to: how many, by which signals, how far apart. @return ret. */
+const char *words_crashes(const struct crashes *c, char ret[WORDS_MAX]);
+
 /** Writes an age for people: "1.2s", "41s", "12m", "3h12m", "2d4h"; "?" where unknown. @return ret. */
 const char *words_age(uint64_t ms, char *ret, size_t size);
 

@@ -145,6 +145,16 @@ static void say_unkillable(const struct subject *s, char ret[WORDS_MAX])
 		 s->ev.main.wchan[0] ? words_name(s->ev.main.wchan, name, sizeof(name)) : "?");
 }
 
+static void say_crash_loop(const struct audit *a, size_t crashes, char ret[WORDS_MAX])
+{
+	const struct crashes *c = audit_crashes(a, crashes);
+
+	if (c)
+		words_crashes(c, ret);
+	else
+		snprintf(ret, WORDS_MAX, "its like die by a signal again and again");
+}
+
 /* The reasons that say a number or a name. */
 static void say_number(const struct audit *a, const struct subject *s, char ret[WORDS_MAX])
 {
@@ -186,6 +196,9 @@ static void say_number(const struct audit *a, const struct subject *s, char ret[
 			 s->marks.retired || !s->marks.retired_by_operator ? "its host"
 									   : "the operator",
 			 words_age(s->verdict.fence_age_ms, age, sizeof(age)));
+		break;
+	case REASON_CRASH_LOOP:
+		say_crash_loop(a, s->crashes, ret);
 		break;
 	case REASON_ASSUMED:
 		snprintf(ret, WORDS_MAX,
@@ -262,8 +275,9 @@ const char *words_why_daemon(const struct audit *a, const struct daemon *d, char
 {
 	char age[WORDS_SHORT_MAX];
 
-	(void)a;
-	if (d->verdict.reason == REASON_IDLE_DAEMON)
+	if (d->verdict.reason == REASON_CRASH_LOOP)
+		say_crash_loop(a, d->crashes, ret);
+	else if (d->verdict.reason == REASON_IDLE_DAEMON)
 		snprintf(ret, WORDS_MAX, "no worker for %s%s; a daemon is never ended",
 			 words_age(d->idle_ms, age, sizeof(age)),
 			 d->host < 0 ? ", and no host" : "");

@@ -317,6 +317,12 @@ def step_exit(task: Task) -> None:
     os._exit(0)
 
 
+def step_segv(task: Task) -> None:
+    """Die as a faulty extension does; the host is told that the worker exits."""
+    task.answer("exit")
+    ctypes.string_at(0)
+
+
 def step_close_socket(task: Task) -> None:
     """Close every descriptor of the task socket, then stay."""
     task.answer("poll")
@@ -358,6 +364,7 @@ STEPS: dict[str, Callable[..., None]] = {
     "poll": step_poll,
     "poll-loop": step_poll_loop,
     "recv-unix": step_recv_unix,
+    "segv": step_segv,
     "select": step_select,
     "session-subprocess": step_session_subprocess,
     "setuid": step_setuid,

@@ -68,6 +68,8 @@ static const struct row good[] = {
 	{ "zeros between the decimals stay", "[policy]\nidle_cpu = 1.005%\n", "policy", "idle_cpu",
 	  "1.005%", "F:2" },
 	{ "a whole core", "[policy]\nidle_cpu = 100%\n", "policy", "idle_cpu", "100%", "F:2" },
+	{ "the longest crash window", "[policy]\ncrash_window = 24h\n", "policy", "crash_window",
+	  "1d", "F:2" },
 	{ "a truth value", "[policy]\nhelpers = no\n", "policy", "helpers", "no", "F:2" },
 	{ "the most kills", "[policy]\nmax_kills_per_hour = 100000\n", "policy",
 	  "max_kills_per_hour", "100000", "F:2" },
@@ -188,6 +190,8 @@ static const struct bad_row bad[] = {
 	{ "a duration below its range", "[policy]\ntimeout = 999ms\n", "F:2: timeout", 0 },
 	{ "a duration above its range", "[reaper]\ninterval = 61m\n",
 	  "F:2: interval = 61m; expected a duration from 1s to 1h", 0 },
+	{ "a crash window too short", "[policy]\ncrash_window = 9s\n",
+	  "F:2: crash_window = 9s; expected a duration from 10s to 1d", 0 },
 	{ "a duration that overflows", "[policy]\ntimeout = 99999999999999999999d\n",
 	  "F:2: timeout", 0 },
 	{ "no zero where none is allowed", "[policy]\nmin_age = 0s\n", "F:2: min_age", 0 },
@@ -316,6 +320,7 @@ Test(config, the_defaults)
 	cr_expect_eq(c->sample_ms, 2000);
 	cr_expect_eq(c->term_grace_ms, 10000);
 	cr_expect_eq(c->kill_grace_ms, 10000);
+	cr_expect_eq(c->crash_window_ms, 10 * MINUTE);
 	cr_expect(c->policy.helpers);
 	cr_expect_eq(c->limits.per_sweep, 32);
 	cr_expect_eq(c->limits.per_hour, 256);
@@ -594,7 +599,7 @@ Test(config, settings_stand_in_the_order_of_the_file)
 	struct problem p;
 
 	cr_assert_eq(config_load_text("F", NULL, 0, NULL, 0, &c, &p), 0);
-	cr_assert_eq(c->setting_count, 30);
+	cr_assert_eq(c->setting_count, 31);
 	for (size_t i = 0; i < KEY_CLASS_FIRST; i++)
 		cr_expect_str_eq(c->settings[i].key, config_keys[i].name);
 	cr_expect_str_eq(c->settings[0].section, "reaper");

@@ -258,6 +258,47 @@ Test(decide, lost_helper_is_reported_and_never_touched)
 	cr_expect_eq(v.missing, MISSING_NOTHING);
 }
 
+static const struct {
+	const char *why;
+	enum action action;
+	enum reason reason;
+	uint32_t crashes;
+	bool suspect;
+} loops[] = {
+	{ "a daemon", ACTION_KEEP, REASON_DAEMON, CRASH_LOOP, true },
+	{ "one that just began, and runs", ACTION_KEEP, REASON_RUNNING, CRASH_LOOP, true },
+	{ "one that may not be read", ACTION_KEEP, REASON_UNREADABLE, CRASH_LOOP, true },
+	{ "pid 1 of a container", ACTION_KEEP, REASON_OTHER_PIDNS, CRASH_LOOP, true },
+	{ "two are no loop", ACTION_KEEP, REASON_DAEMON, CRASH_LOOP - 1, false },
+	{ "who says to let it alone is obeyed", ACTION_KEEP, REASON_PROTECTED, CRASH_LOOP, false },
+	{ "one that is gone", ACTION_KEEP, REASON_VANISHED, CRASH_LOOP, false },
+	{ "reaper itself", ACTION_KEEP, REASON_SELF, CRASH_LOOP, false },
+	{ "one that is suspect for more", ACTION_SUSPECT, REASON_SILENT, CRASH_LOOP, false },
+	{ "one that is ended", ACTION_REAP, REASON_RETIRED, CRASH_LOOP, false },
+};
+
+Test(decide, crash_loops)
+{
+	struct verdict calm = { .reason = REASON_DAEMON };
+	struct crashes many = { .by_signal = CRASH_LOOP };
+
+	for (size_t i = 0; i < ARRAY_SIZE(loops); i++) {
+		struct crashes c = { .by_signal = loops[i].crashes };
+		struct verdict v = { .action = loops[i].action, .reason = loops[i].reason };
+
+		v = decide_crash_loop(v, &c);
+		cr_expect_eq(v.action, loops[i].suspect ? ACTION_SUSPECT : loops[i].action, "%s",
+			     loops[i].why);
+		cr_expect_eq(v.reason, loops[i].suspect ? REASON_CRASH_LOOP : loops[i].reason, "%s",
+			     loops[i].why);
+		cr_expect_eq(v.fence, FENCE_NONE, "%s", loops[i].why);
+	}
+	cr_expect_eq(decide_crash_loop(calm, NULL).action, ACTION_KEEP, "nobody watches");
+	calm.fence = FENCE_RETIRED;
+	calm.reason = REASON_WAITING;
+	cr_expect_eq(decide_crash_loop(calm, &many).reason, REASON_WAITING, "it is given up");
+}
+
 Test(decide, nothing_known_is_keep)
 {
 	struct policy p = build_policy();

@@ -282,7 +282,18 @@ Test(json, one_line_for_every_event)
 {
 	_cleanup_(audit_done) struct audit a = population();
 	_cleanup_(buf_done) struct buf out = { 0 };
-	struct event e = { .wall_ms = BUILD_WALL_MS, .audit = &a, .action = actions };
+	const struct exit_record exit = { .id = { 4803, 1 },
+					  .role = ROLE_WORKER,
+					  .ending = { ENDING_SIGNAL, 11, TRI_NO } };
+	const struct crashes crashes = { .role = ROLE_WORKER,
+					 .by_signal = 1,
+					 .count = 1,
+					 .crash = { { 0, { ENDING_SIGNAL, 11, TRI_NO } } } };
+	struct event e = { .wall_ms = BUILD_WALL_MS,
+			   .audit = &a,
+			   .action = actions,
+			   .exit = &exit,
+			   .crashes = &crashes };
 	size_t lines = 0;
 
 	for (e.kind = EVENT_START; e.kind < EVENT_KIND_COUNT; e.kind++) {

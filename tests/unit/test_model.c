@@ -78,7 +78,7 @@ static const struct {
 	{ "roles", name_of_role, ROLE_COUNT,
 	  "other host daemon worker single helper lost-helper reaper" },
 	{ "events", name_of_event, EVENT_KIND_COUNT,
-	  "start verdict action sweep reload breaker host-gone stop" },
+	  "start verdict action sweep reload breaker host-gone exit crash-loop stop" },
 	{ "outcomes", name_of_outcome, OUTCOME_COUNT,
 	  "exited killed unkillable vanished spared held refused" },
 	{ "checks", name_of_check, CHECK_STATUS_COUNT, "ok advice bad" },

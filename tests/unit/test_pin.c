@@ -67,6 +67,19 @@ Test(pin, a_pin_outlives_its_process_and_names_no_other)
 	cr_assert_eq(pin_pidfd(dirfd, getpid()), -ESRCH);
 }
 
+Test(pin, as_many_descriptors_as_allowed)
+{
+	struct rlimit limit, few;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = 64;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	cr_expect_eq(pin_make_room(), limit.rlim_max);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &few), 0);
+	cr_expect_eq(few.rlim_cur, limit.rlim_max);
+}
+
 Test(pin, without_descriptors_nobody_looks_dead)
 {
 	pid_t pid = live_start(live_pause, NULL);

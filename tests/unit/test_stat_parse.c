@@ -10,7 +10,7 @@
 
 #define RAW(s)  (s), sizeof(s) - 1
 #define NUMBERS "0 -1 4194368 0 0 0 0 0 0 0 0 20 0 3 0 8812345 100 200 18446744073709551615 1 1 1 "
-#define REST    NUMBERS "0 0 0 0 0 2 1 0 0 17 5 0 0 0 0 0 1 1 1 1 1 1 1 0\n"
+#define REST    NUMBERS "0 0 0 0 0 2 1 0 0 17 5 0 0 0 0 0 1 1 1 1 1 1 1 139\n"
 
 static char bytes[FIXTURE_MAX];
 
@@ -122,7 +122,7 @@ Test(stat_parse, stat_rows)
 		{ RAW("7 () S 1 2 3 " REST), 0, "no name" },
 		{ RAW("7 (\n) S 1 2 3 " REST), 0, "a newline for a name" },
 		{ RAW("7 (x) S 1 2 3 " NUMBERS
-		      "0 0 0 0 0 2 1 0 0 17 5 0 0 0 0 0 1 1 1 1 1 1 1 0 8\n"),
+		      "0 0 0 0 0 2 1 0 0 17 5 0 0 0 0 0 1 1 1 1 1 1 1 139 8\n"),
 		  0, "a later kernel appends a number" },
 		{ RAW(""), -EINVAL, "nothing" },
 		{ RAW("\n"), -EINVAL, "an empty line" },
@@ -165,6 +165,7 @@ Test(stat_parse, stat_rows)
 		cr_expect_eq(got.start, 8812345, "%s", rows[i].why);
 		cr_expect_eq(got.cpu, 5, "%s", rows[i].why);
 		cr_expect_eq(got.threads, 3, "%s", rows[i].why);
+		cr_expect_eq(got.exit_code, 139, "%s", rows[i].why);
 	}
 }
 

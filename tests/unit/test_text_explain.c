@@ -179,7 +179,15 @@ Test(text_explain, writes_one_line_for_every_event)
 					.freed_bytes = 1127 * BUILD_MIB,
 					.took_ms = 12,
 					.why = "peer-closed\n\x1b[31m" };
-	struct event e = { .audit = &a };
+	const struct exit_record exit = { .id = { 4803, 1 },
+					  .role = ROLE_WORKER,
+					  .daemon = { 4790, 1 },
+					  .ending = { ENDING_SIGNAL, 11, TRI_NO } };
+	const struct crashes crashes = { .role = ROLE_WORKER,
+					 .by_signal = 1,
+					 .count = 1,
+					 .crash = { { 0, { ENDING_SIGNAL, 11, TRI_NO } } } };
+	struct event e = { .audit = &a, .exit = &exit, .crashes = &crashes };
 
 	for (e.kind = EVENT_START; e.kind < EVENT_KIND_COUNT; e.kind++) {
 		snprintf(e.text, sizeof(e.text), "%s", e.kind == EVENT_STOP ? "" : "some\ntext");

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What dies by a signal again and again: told at once, with the signal and the times between."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import shutil
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+
+from harness import procs
+from harness.binary import Reaper, Watch
+from harness.minihost import PATH, TAG, Daemon, MiniHost
+from harness.privilege import PRIVATE_UID, needs_root, needs_strace
+
+PYTHON = shutil.which("python3", path=PATH) or "python3"
+EVERY_SECOND = {"reaper.interval": "1s"}
+NOBODY_LISTENS = {"NOTIFY_SOCKET": ""}  # a service manager that does not read holds watch up
+CALLERS = 10
+NEAR_MS = 300  # between a death and the moment at which two programs on a busy machine hear of it
+LIVES_S = 2.0
+
+# A model server: answers callers, and dies as a faulty extension does.
+SERVER = f"""
+import ctypes, socket, sys, time
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=64)
+listener.settimeout(0.05)
+until = time.monotonic() + {LIVES_S}
+while time.monotonic() < until:
+    try:
+        conn, _ = listener.accept()
+    except TimeoutError:
+        continue
+    with conn:
+        conn.sendall(b"42" if conn.recv(16) else b"")
+if sys.argv[2] == "segv":
+    ctypes.string_at(0)
+sys.exit(int(sys.argv[2]))
+"""
+
+# Starts it again and again, asks for its end, and writes down when and how it ended. A "container"
+# is what a container's runtime makes of it: pid 1 of a pid namespace of its own each time.
+SUPERVISOR = """
+import ctypes, json, os, sys, time
+CLONE_NEWPID = 0x20000000
+libc = ctypes.CDLL(None, use_errno=True)
+record, kind, uid, *argv = sys.argv[1:]
+own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+while True:
+    if kind == "container" and (libc.setns(own, CLONE_NEWPID) or libc.unshare(CLONE_NEWPID)):
+        sys.exit(f"no pid namespace: {os.strerror(ctypes.get_errno())}")
+    pid = os.fork()
+    if pid == 0:
+        os.setgroups([])
+        os.setresgid(int(uid), int(uid), int(uid))
+        os.setresuid(int(uid), int(uid), int(uid))
+        os.execv(argv[0], argv)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    died = time.time() * 1000
+    if kind == "slow":
+        time.sleep(0.5)
+    status = os.waitpid(pid, 0)[1]
+    with open(record, "a", encoding="ascii") as out:
+        out.write(json.dumps({"pid": pid, "status": status, "ms": died}) + "\\n")
+    time.sleep(0.1)
+"""
+
+
+class Server:
+    """A model server of an ordinary user, under a supervisor, and ten callers."""
+
+    def __init__(self, folder: pathlib.Path, kind: str, way: str) -> None:
+        self.record = folder / "deaths"
+        self.record.touch()
+        self.program = folder / "server.py"
+        self.program.write_text(SERVER)
+        supervisor = folder / "supervisor.py"
+        supervisor.write_text(SUPERVISOR)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        key, value = TAG, f"{uuid.uuid4()}"
+        self.tag = f"{key}={value}".encode()
+        self.process = subprocess.Popen(
+            [PYTHON, str(supervisor), str(self.record), kind, str(PRIVATE_UID),
+             PYTHON, str(self.program), str(self.port), way],
+            env={"PATH": PATH, key: value}, cwd=folder, start_new_session=True,
+            stderr=subprocess.DEVNULL)
+        self.stopping = threading.Event()
+        self.answers = [0] * CALLERS
+        self.callers = [threading.Thread(target=self.call, args=(i,)) for i in range(CALLERS)]
+        for caller in self.callers:
+            caller.start()
+
+    def call(self, caller: int) -> None:
+        while not self.stopping.is_set():
+            with contextlib.suppress(OSError):
+                with socket.create_connection(("127.0.0.1", self.port), timeout=1) as conn:
+                    conn.sendall(b"question")
+                    self.answers[caller] += conn.recv(16) == b"42"
+            time.sleep(0.02)
+
+    def until_up(self) -> None:
+        procs.until("an answer", lambda: any(self.answers))
+
+    def deaths(self) -> list[dict[str, Any]]:
+        """What the parent of the servers knows of their ends."""
+        return [json.loads(line) for line in self.record.read_text().split("\n")[:-1]]
+
+    def stop(self) -> None:
+        """End the supervisor, its server, and the callers."""
+        self.stopping.set()
+        mine = {self.process.pid}
+        left = procs.end_family(lambda: procs.family(mine, mine, self.tag))
+        self.process.wait(10)
+        for caller in self.callers:
+            caller.join(10)
+        assert not left, f"left behind: {left}"
+
+
+@pytest.fixture
+def serve(workdir: pathlib.Path) -> Iterator[Any]:
+    """Start servers that end with the test."""
+    started: list[Server] = []
+
+    def start(kind: str = "plain", way: str = "segv") -> Server:
+        started.append(Server(workdir, kind, way))
+        started[-1].until_up()
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+def watch_server(reaper: Reaper, server: Server, settings: dict[str, str],
+                 prefix: tuple[str, ...] = ()) -> Watch:
+    reaper.write_config(f"[class model]\nkind = single\nargs = {server.program}\n")
+    return reaper.watch((), settings, NOBODY_LISTENS, prefix)
+
+
+def validate(reaper: Reaper, events: list[dict[str, Any]]) -> None:
+    assert reaper.schema is not None
+    for event in events:
+        jsonschema.validate(event, reaper.schema)
+
+
+def same_ends(events: list[dict[str, Any]], server: Server) -> None:
+    """Each end that was told is one that its parent saw: who, how, and when."""
+    deaths = {death["pid"]: death for death in server.deaths()}
+    for event in events:
+        death = deaths[event["pid"]]
+        assert os.WIFSIGNALED(death["status"])
+        assert event["signal"] == os.WTERMSIG(death["status"])
+        assert event["core_dumped"] == os.WCOREDUMP(death["status"])
+        assert abs(event["ended"] - death["ms"]) < NEAR_MS
+
+
+def same_times(exits: dict[str, Any], server: Server) -> None:
+    """The times between are those of the parent's own record."""
+    died = [death["ms"] for death in server.deaths()]
+    for time_ms in exits["times"]:
+        assert any(abs(time_ms - ms) < NEAR_MS for ms in died), (exits, died)
+    first = min(range(len(died)), key=lambda i: abs(died[i] - exits["times"][0]))
+    between = [b - a for a, b in zip(died[first:], died[first + 1:])]
+    for told, was in zip(exits["between_ms"], between):
+        assert abs(told - was) < NEAR_MS, (exits, died)
+
+
+@needs_root
+@pytest.mark.parametrize("interval", ["1s", "1h"])
+def test_model_server(user_reaper: Reaper, serve: Any, interval: str) -> None:
+    """A server that dies of SIGSEGV every two seconds under ten callers, as often as sweeps come, and
+    with no sweep but the first: what came after a crash is found by a census."""
+    server = serve()
+    with watch_server(user_reaper, server, {"reaper.interval": interval}) as watch:
+        loop = watch.until_event(event="crash-loop", timeout_s=40)
+        assert (loop["role"], loop["class"], loop["label"]) == ("single", "model", None)
+        exits = loop["exits"]
+        assert exits["by_signal"] == [{"signal": signal.SIGSEGV, "name": "SIGSEGV", "count": 3}]
+        assert exits["unseen"] == 0 and exits["restarts"] >= 2
+        assert len(exits["times"]) == 3 and len(exits["between_ms"]) == 2
+        assert "SIGSEGV" in loop["why"]
+        procs.until("the third death's record", lambda: len(server.deaths()) >= 3)
+        same_times(exits, server)
+        if interval == "1s":
+            verdict = watch.until_event(event="verdict", verdict="suspect", reason="crash-loop")
+            assert verdict["role"] == "single" and "SIGSEGV" in verdict["why"]
+            assert verdict["pid"] not in {death["pid"] for death in server.deaths()[:3]}
+        ends = [e for e in watch.events() if e["event"] == "exit"]
+        assert len(ends) >= 3 and all(e["counts"] and e["how"] == "signal" for e in ends)
+        procs.until("their records", lambda: {e["pid"] for e in ends}
+                    <= {death["pid"] for death in server.deaths()})
+        same_ends(ends, server)
+        assert len([e for e in watch.events() if e["event"] == "crash-loop"]) == 1
+        validate(user_reaper, watch.events())
+        assert watch.stop()[0] == 0
+    assert all(server.answers), "the callers were served in between"
+
+
+@needs_root
+def test_a_containers_main_process(user_reaper: Reaper, serve: Any) -> None:
+    """Pid 1 of another pid namespace each time: known by its arguments and its parent."""
+    server = serve("container")
+    with watch_server(user_reaper, server, EVERY_SECOND) as watch:
+        loop = watch.until_event(event="crash-loop", timeout_s=40)
+        assert loop["exits"]["by_signal"][0]["signal"] == signal.SIGSEGV
+        assert loop["exits"]["restarts"] >= 2
+        procs.until("the third death's record", lambda: len(server.deaths()) >= 3)
+        same_times(loop["exits"], server)
+        validate(user_reaper, watch.events())
+
+
+@needs_root
+@needs_strace
+def test_an_older_kernel(user_reaper: Reaper, serve: Any) -> None:
+    """Before Linux 6.15 a pidfd does not tell how its process ended: its zombie does."""
+    server = serve("slow")
+    refused = ("strace", "-D", "-qq", "-o", "/dev/null", "-e", "trace=ioctl", "-e",
+               "inject=ioctl:error=ENOTTY")
+    with watch_server(user_reaper, server, EVERY_SECOND, refused) as watch:
+        loop = watch.until_event(event="crash-loop", timeout_s=60)
+        assert loop["exits"]["by_signal"] == [
+            {"signal": signal.SIGSEGV, "name": "SIGSEGV", "count": 3}]
+        procs.until("the third death's record", lambda: len(server.deaths()) >= 3)
+        same_times(loop["exits"], server)
+
+
+@needs_root
+def test_a_code_is_no_crash(user_reaper: Reaper, serve: Any) -> None:
+    """A server that exits with 3 again and again is shown, and is no crash loop."""
+    server = serve(way="3")
+    with watch_server(user_reaper, server, EVERY_SECOND) as watch:
+        watch.until("four ends", lambda: len(
+            [e for e in watch.events() if e["event"] == "exit"]) >= 4, 40)
+        ends = [e for e in watch.events() if e["event"] == "exit"]
+        assert all((e["how"], e["code"], e["signal"]) == ("code", 3, None) for e in ends)
+        assert not any(e["counts"] for e in ends)
+        assert all(e["event"] != "crash-loop" for e in watch.events())
+        assert all(e.get("reason") != "crash-loop" for e in watch.events())
+        validate(user_reaper, watch.events())
+
+
+def test_workers(reaper: Reaper, host: MiniHost) -> None:
+    """Three workers that die of SIGSEGV make their daemon suspect, and not its neighbour."""
+    daemon, other = host.daemon(), host.daemon()
+    pooled, beside = daemon.open(), other.open()
+    with reaper.watch(host, EVERY_SECOND, NOBODY_LISTENS) as watch:
+        watch.until_event(event="sweep")
+        victims = []
+        for _ in range(3):
+            victims.append(daemon.open())
+            time.sleep(1.5)  # a look sees it
+            victims[-1].task("segv")
+        loop = watch.until_event(event="crash-loop")
+        assert (loop["role"], loop["daemon"]) == ("worker", daemon.pid)
+        assert loop["host"] == host.pid and loop["class"] == "pyspark"
+        assert loop["exits"]["by_signal"][0]["signal"] == signal.SIGSEGV
+        assert all(gap > 1000 for gap in loop["exits"]["between_ms"])
+        verdict = watch.until_event(event="verdict", role="daemon", pid=daemon.pid)
+        assert (verdict["verdict"], verdict["reason"]) == ("suspect", "crash-loop")
+        assert verdict["exits"]["by_signal"][0]["count"] == 3
+        ends = [e for e in watch.events() if e["event"] == "exit"]
+        assert {e["pid"] for e in ends} == {worker.pid for worker in victims}
+        assert not [e for e in watch.events() if e.get("pid") in (other.pid, beside.pid)
+                    and e.get("verdict") == "suspect"]
+        validate(reaper, watch.events())
+    assert pooled.serves() and beside.serves()
+
+
+def end_by(daemon: Daemon, number: int) -> None:
+    for worker in [daemon.open() for _ in range(4)]:
+        time.sleep(0.4)
+        worker.pinned.signal(number)
+        assert worker.pinned.has_ended(5)
+
+
+def test_ends_that_are_no_crash(reaper: Reaper, host: MiniHost) -> None:
+    """What reaper ended, what was told to end, and what Spark's daemon killed is no crash."""
+    daemon = host.daemon()
+    pooled = daemon.open()
+    with reaper.watch(host, EVERY_SECOND, NOBODY_LISTENS) as watch:
+        watch.until_event(event="sweep")
+        leaks = daemon.leak(3)
+        stubborn = daemon.open()
+        stubborn.task("ignore-term then poll")
+        stubborn.close()
+        for leak in [*leaks, stubborn]:
+            watch.until_event(event="action", pid=leak.pid)
+        end_by(daemon, signal.SIGTERM)
+        for worker in [daemon.open() for _ in range(4)]:
+            time.sleep(0.4)
+            host.command(f"stop-worker {daemon.index} {worker.pid}")
+            assert worker.pinned.has_ended(5)
+        time.sleep(2.5)
+        assert not [e for e in watch.events() if e["event"] in ("exit", "crash-loop")]
+        assert not [e for e in watch.events() if e.get("role") == "daemon"]
+        assert pooled.serves()
+        rc, _ = watch.stop()
+        assert rc == 0
+
+
+def test_ends_are_told_to_who_asks(reaper: Reaper, host: MiniHost) -> None:
+    """Under -v every end that is not as it should be is told; a clean exit is not."""
+    daemon = host.daemon()
+    killed, well = daemon.open(), daemon.open()
+    with reaper.begin("-v", "--json", "watch", host=host, settings=EVERY_SECOND) as watch:
+        time.sleep(2)
+        well.task("exit")
+        killed.pinned.signal(signal.SIGTERM)
+        assert killed.pinned.has_ended(5)
+        time.sleep(1)
+        watch.pinned.signal(signal.SIGTERM)
+        events = [json.loads(line) for line in watch.result().out.splitlines()]
+    ends = [e for e in events if e["event"] == "exit"]
+    assert [(e["pid"], e["signal"], e["counts"]) for e in ends] == [
+        (killed.pid, signal.SIGTERM, False)]
