@@ -514,7 +514,7 @@ def mutate(part: Part) -> None:
 
 
 def sanitize(part: Part) -> None:
-    if not build(part, "asan", "CC=gcc", "--enable-sanitizers", "--enable-werror", "--without-jars"):
+    if not part.judge("jars", jars_done(part)) or not build(part, "asan", "CC=gcc", "--enable-sanitizers", "--enable-werror", "--without-jars"):
         return
     make_check(part, "asan", "sanitizers")
     pytest(part, "sanitizers", "tests/system", at_once=FILES_AT_ONCE, env={
@@ -591,7 +591,7 @@ def python(part: Part) -> None:
 
 
 def system(part: Part) -> None:
-    if build(part, "", *GCC):
+    if build(part, "", *GCC) and part.judge("jars", jars_done(part)):
         pytest(part, "small JVM host", "tests/system", {}, FILES_AT_ONCE)
 
 

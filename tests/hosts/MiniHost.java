@@ -17,6 +17,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BiFunction;
+import java.util.function.IntFunction;
 
 /**
  * A JVM that drives Python daemons by Spark's protocol, one command at a time.
@@ -37,6 +39,7 @@ import java.util.List;
  * stop-worker D PID             have daemon D kill a worker, as Spark does for a cancelled task
  * writer                        start a thread like that by which Spark 3.5 feeds one task
  * writers-end                   end all of these
+ * jar COMMAND                   as jar/JarMarkers.java says
  * marker EVENT KEY=VALUE...     append one record, with the current time, to the marker log
  * sleep-forever                 answer no more commands
  * exit                          end the JVM
@@ -57,6 +60,7 @@ public final class MiniHost {
     private final List<Worker> workers = new ArrayList<>();
     private final List<Thread> writers = new ArrayList<>();
     private FileOutputStream markerLog;
+    private BiFunction<String, IntFunction<Object[]>, String> jarMarkers;
 
     public static void main(String[] args) throws Exception {
         MiniHost host = new MiniHost();
@@ -104,6 +108,7 @@ public final class MiniHost {
             case "stop-worker" -> stopWorker(number(words[1]), number(words[2]));
             case "writer" -> writer();
             case "writers-end" -> endWriters();
+            case "jar" -> jar(line.substring("jar ".length()));
             case "marker" -> marker(line.substring("marker ".length()));
             case "sleep-forever" -> {
                 say("\"asleep\":true");
@@ -199,6 +204,21 @@ public final class MiniHost {
         stdin.write(ByteBuffer.allocate(4).putInt(pid).array());
         stdin.flush();
         say("\"pid\":" + pid);
+    }
+
+    /** What tells of us by reaper-markers.jar is another class, on the class path only where it is. */
+    @SuppressWarnings("unchecked")
+    private void jar(String command) throws ReflectiveOperationException {
+        if (jarMarkers == null) {
+            jarMarkers =
+                    (BiFunction<String, IntFunction<Object[]>, String>)
+                            Class.forName("JarMarkers").getDeclaredConstructor().newInstance();
+        }
+        String log =
+                jarMarkers.apply(
+                        command,
+                        i -> new Object[] {workers.get(i).channel, workers.get(i).pid});
+        say("\"log\":" + quote(log));
     }
 
     private void marker(String record) throws IOException {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -21,12 +22,29 @@ from harness.minihost import MiniHost, OldWorkers, StartHost  # noqa: E402
 HOSTS = pathlib.Path(__file__).resolve().parents[1] / "hosts"
 
 
+def jars_dir() -> pathlib.Path:
+    return pathlib.Path(os.environ.get("REAPER_JARS", HOSTS.parents[1] / "build" / "jvm" / "jars"))
+
+
+@pytest.fixture
+def jars(hosts: pathlib.Path) -> pathlib.Path:
+    """The jars that hosts run, where every user may read them."""
+    path = hosts.parent / "jars"
+    assert path.is_dir(), f"{jars_dir()} is not there: tools/build-jvm makes it"
+    return path
+
+
 @pytest.fixture(scope="session")
 def hosts() -> Iterator[pathlib.Path]:
     """The mini host, compiled once, where every user may read it."""
     path = public_folder("hosts")
     shutil.copytree(HOSTS, path / "hosts", ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run(["javac", "-d", path / "hosts", path / "hosts" / "MiniHost.java"], check=True)
+    jars = jars_dir()
+    if jars.is_dir():
+        shutil.copytree(jars, path / "jars")
+        subprocess.run(["javac", "-d", path / "hosts", "-cp", jars / "reaper-markers.jar",
+                        path / "hosts" / "jar" / "JarMarkers.java"], check=True)
     yield path / "hosts"
     shutil.rmtree(path)
 

@@ -121,6 +121,7 @@ class MiniHost:
         marker_log: pathlib.Path | None = None,
         uid: int | None = None,
         prefix: list[str] | None = None,
+        jars: pathlib.Path | None = None,
     ) -> None:
         self.tag = f"{TAG}={uuid.uuid4()}"
         self.daemons: list[Daemon] = []
@@ -130,7 +131,8 @@ class MiniHost:
         self.buffer = b""
         self.stderr = open(workdir / f"minihost-{uuid.uuid4().hex[:8]}.stderr", "w+b")
         compiled = (hosts / "MiniHost.class").exists()
-        program = ["-cp", str(hosts), "MiniHost"] if compiled else [str(hosts / "MiniHost.java")]
+        path = os.pathsep.join(map(str, [hosts, *([jars / "*"] if jars else [])]))
+        program = ["-cp", path, "MiniHost"] if compiled else [str(hosts / "MiniHost.java")]
         argv = (prefix or []) + JAVA + program
         if marker_log is not None:
             argv += ["--marker-log", str(marker_log)]
@@ -220,6 +222,10 @@ class MiniHost:
 
     def marker(self, record: str) -> None:
         self.command(f"marker {record}")
+
+    def jar(self, command: str) -> None:
+        """Tell of itself by reaper-markers.jar; the host needs `jars` for it."""
+        self.command(f"jar {command}")
 
     # -- ending it
 
