@@ -325,6 +325,27 @@ Test(correlate, a_hangup_is_no_older_than_the_last_look_that_saw_the_end_held)
 	}
 }
 
+/* It was never forked from what it is compared with, and only its class may allow its end. */
+Test(correlate, a_program_that_stands_alone)
+{
+	struct scene s;
+
+	scene_make(&s);
+	s.worker->role = ROLE_SINGLE;
+	s.worker->daemon = -1;
+	s.worker->ev.flags = 0;
+	cr_expect_not(scene_facts(&s, false)->changed, "it exec'ed, as programs do");
+	cr_expect(s.worker->facts.single);
+	cr_expect_not(s.worker->facts.may_kill);
+	s.audit.classes.class[0].may_kill = true;
+	cr_expect(scene_facts(&s, false)->may_kill);
+	s.before.exe.ino++;
+	cr_expect(scene_facts(&s, false)->changed, "another program since the last look");
+	s.worker->class_index = -1;
+	cr_expect_not(scene_facts(&s, false)->may_kill, "no class, no leave");
+	scene_done(&s);
+}
+
 Test(correlate, the_socket_is_told_as_it_is)
 {
 	struct facts want = usual();

@@ -330,3 +330,20 @@ Test(task_socket, signed_off)
 			     calls[i].why);
 	}
 }
+
+/* Nobody feeds it, so nothing waits and nobody hung up. */
+Test(task_socket, none)
+{
+	struct task_socket s;
+
+	memset(&s, 0xff, sizeof(s));
+	task_socket_none(&s);
+	cr_expect_eq(s.state, SOCKET_NONE);
+	cr_expect_eq(s.host_held, TRI_NO);
+	cr_expect_eq(s.ino, 0);
+	cr_expect_eq(s.fd, -1);
+	cr_expect_eq(s.recv_queue, 0);
+	cr_expect_eq(s.send_queue, 0);
+	cr_expect_eq(s.silent_ms, UNKNOWN_U64);
+	cr_expect_eq(s.hangup_ms, UNKNOWN_U64);
+}

@@ -273,6 +273,22 @@ Test(tree, wants_argv)
 	}
 }
 
+/* Where programs may stand alone, whoever exec'ed may be one; without, only who may be a daemon. */
+Test(tree, wants_argv_of_singles)
+{
+	const struct person who[CENSUS_MAX] = {
+		INIT, { 5000, 1, 77, EXECED, "python3", NULL }, { 5001, 1, 77, FORKED, "python3", NULL }
+	};
+	const struct tree_input in = { 0 };
+	struct audit a = census(who);
+	const struct proc *execed = snapshot_find(&a.snapshot, 5000);
+
+	cr_expect_not(tree_wants_argv(&a, &in, execed));
+	a.classes.class[a.classes.count++].kind = CLASS_OF_SINGLES;
+	cr_expect(tree_wants_argv(&a, &in, execed));
+	audit_done(&a);
+}
+
 static const struct {
 	const char *why;
 	bool want;
