@@ -145,10 +145,8 @@ int exits_note(struct exits *x, const struct exits_key *key, struct ending endin
 	if (!g)
 		return -ENOMEM;
 	last = &g->crashes[(g->crash_count + CRASHES_MAX - 1) % CRASHES_MAX];
-	if (is_killed_with(last, ending, at_ms)) {
-		last->at_ms = at_ms;
+	if (is_killed_with(last, ending, at_ms))
 		return 0;
-	}
 	g->crashes[g->crash_count++ % CRASHES_MAX] = (struct crash){ at_ms, ending };
 	return 1;
 }

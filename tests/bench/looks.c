@@ -71,7 +71,7 @@ static void churn(pid_t children[CHURN])
 
 	for (int i = 0; i < CHURN; i++) {
 		if (children[i] > 0) {
-			(void)kill(children[i], SIGKILL);
+			(void)kill(children[i], SIGALRM); /* counts as a crash, and dumps no core */
 			(void)waitpid(children[i], NULL, 0);
 		}
 		if (posix_spawn(&children[i], "/proc/self/exe", NULL, NULL, argv, environ) != 0)

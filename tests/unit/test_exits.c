@@ -213,8 +213,9 @@ Test(exits, killed_together_is_one)
 	} rows[] = {
 		{ { ENDING_SIGNAL, SIGKILL, TRI_NO }, NOW, 1, "the first" },
 		{ { ENDING_SIGNAL, SIGKILL, TRI_NO }, NOW + 900, 0, "its neighbour" },
-		{ { ENDING_SIGNAL, SIGKILL, TRI_NO }, NOW + 1800, 0, "and its neighbour" },
-		{ { ENDING_SIGNAL, SIGKILL, TRI_NO }, NOW + 2800, 1, "a second later" },
+		{ { ENDING_SIGNAL, SIGKILL, TRI_NO }, NOW + 999, 0, "and its neighbour" },
+		{ { ENDING_SIGNAL, SIGKILL, TRI_NO }, NOW + 1000, 1, "again, however often" },
+		{ { ENDING_SIGNAL, SIGKILL, TRI_NO }, NOW + 1900, 0, "its neighbour" },
 		{ { ENDING_SIGNAL, SIGSEGV, TRI_NO }, NOW + 2800, 1, "one that crashed" },
 		{ { ENDING_SIGNAL, SIGSEGV, TRI_NO }, NOW + 2800, 1, "and another" },
 		{ { ENDING_SIGNAL, SIGKILL, TRI_NO }, NOW + 2900, 1, "after that" },
@@ -226,7 +227,7 @@ Test(exits, killed_together_is_one)
 		cr_expect_eq(exits_note(&x, &key, rows[i].ending, rows[i].at_ms), rows[i].counts,
 			     "%s", rows[i].why);
 	expect(&x, &key, NOW + 3000,
-	       "9@3601800 9@3602800 11@3602800 11@3602800 9@3602900 signal=5 unseen=0 cores=0 "
+	       "9@3600000 9@3601000 11@3602800 11@3602800 9@3602900 signal=5 unseen=0 cores=0 "
 	       "restarts=0");
 }
 

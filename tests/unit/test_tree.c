@@ -276,9 +276,9 @@ Test(tree, wants_argv)
 /* Where programs may stand alone, whoever exec'ed may be one; without, only who may be a daemon. */
 Test(tree, wants_argv_of_singles)
 {
-	const struct person who[CENSUS_MAX] = {
-		INIT, { 5000, 1, 77, EXECED, "python3", NULL }, { 5001, 1, 77, FORKED, "python3", NULL }
-	};
+	const struct person who[CENSUS_MAX] = { INIT,
+						{ 5000, 1, 77, EXECED, "python3", NULL },
+						{ 5001, 1, 77, FORKED, "python3", NULL } };
 	const struct tree_input in = { 0 };
 	struct audit a = census(who);
 	const struct proc *execed = snapshot_find(&a.snapshot, 5000);
