@@ -78,6 +78,15 @@ def seen_first(spark: Spark, reaper: Reaper, who: Proc, **members: Any) -> None:
     settle()
 
 
+def stop_with_a_pool(spark: Spark, later: float = 0) -> Spark:
+    """Stops its JVM so many seconds from now, with two pooled workers."""
+    spark.pooled = spark.pool(2)
+    settle(later)
+    spark.freeze()
+    spark.stopped_at = time.monotonic()
+    return spark
+
+
 def next_job_works(spark: Spark) -> None:
     spark.pool(2)
     if len(spark.daemons()) > 1:

@@ -11,7 +11,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import time
 import uuid
 
 import pytest
@@ -21,6 +20,7 @@ sys.path.insert(0, str(HERE))
 
 import binary  # noqa: E402
 import checks  # noqa: E402
+import hostmarkers  # noqa: E402
 import procs  # noqa: E402
 from sparkhost import Spark  # noqa: E402
 
@@ -147,20 +147,26 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(scope="session")
 def stopped_spark(start_spark):
-    """A Spark with two pooled workers whose JVM is stopped from now on."""
-    spark = start_spark("stopped")
-    spark.pooled = spark.pool(2)
-    spark.freeze()
-    spark.stopped_at = time.monotonic()
+    spark = checks.stop_with_a_pool(start_spark("stopped"))
     yield spark
     spark.close()
 
 
+@pytest.fixture(scope="session")
+def stopped_spark_with_markers(start_spark, tmp_path_factory):
+    logs = tmp_path_factory.mktemp("stopped-logs")
+    spark = start_spark("stopped-both", **hostmarkers.settings(logs))
+    spark.logs = logs
+    yield checks.stop_with_a_pool(spark, later=5)  # a beat has told of the pool by then
+    spark.close()
+
+
 @pytest.fixture(autouse=True)
-def stop_one_early(request):
-    """The row that takes 100 s begins with the first test of its release, beside the others."""
-    if any("stopped_spark" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        request.getfixturevalue("stopped_spark")
+def stop_some_early(request):
+    """The rows that take 100 s begin with the first test of their release, beside the others."""
+    for name in ("stopped_spark", "stopped_spark_with_markers"):
+        if any(name in getattr(item, "fixturenames", ()) for item in request.session.items):
+            request.getfixturevalue(name)
 
 
 @pytest.fixture

@@ -59,11 +59,13 @@ def test_early_stop(reaper: Reaper, daemon: Daemon) -> None:
 
 def test_fence_age_at_the_first_look(reaper: Reaper, daemon: Daemon) -> None:
     """The kernel dates a hang-up: no history is needed to know how long ago it was."""
+    stolen = procs.stolen_ms()
     worker, = daemon.leak()
     time.sleep(3)
     entry = reaper.audit(daemon.host).worker(worker)
+    stolen = procs.stolen_ms() - stolen
     assert 3000 <= entry["fence_age_ms"] < 4500
-    assert 3000 <= entry["blocked_ms"] < 4500
+    assert 3000 - stolen <= entry["blocked_ms"] < 4500
 
 
 def test_not_yet_due(reaper: Reaper, daemon: Daemon) -> None:
@@ -125,6 +127,7 @@ def test_signed_off_before_the_input_ended(reaper: Reaper, host: MiniHost) -> No
     before = host.daemon().open()
     before.task("signoff")
     grown(before)
+    time.sleep(4)  # when it last ran is known less well while processor time is stolen
     worker = host.daemon().open()
     host.command("writer")
     worker.task("signoff")
