@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from harness import procs
-from harness.binary import Reaper
+from harness.binary import Reaper, Result
 
 MIB = 1 << 20
 CLASS = "[class tensorflow]\nkind = single\nargs = train.py\nrole_args = --job_name\n"
@@ -134,6 +134,24 @@ def check_row(row: dict[str, Any], ps: Role, limited: bool) -> None:
         assert memory["kernel_would_kill"]["pid"]
 
 
+def when_growing(reaper: Reaper, roles: tuple[Role, Role], worker: Role) -> Result:
+    """The first audit that says so: where a look comes late, it alone can lie beside the line."""
+    last: list[Result] = []
+
+    def says() -> bool:
+        last[:] = [reaper.audit(roles, settings=SETTINGS)]
+        return last[0].verdict(worker) == ("suspect", "growing")
+
+    procs.until("audit says that it grows", says, 15)
+    return last[0]
+
+
+def shown(reaper: Reaper, worker: Role) -> str | None:
+    """What explain says, once it says that it grows."""
+    text = reaper.run("explain", str(worker.pid), settings=SETTINGS).expect(0).out
+    return text if "suspect growing" in text else None
+
+
 def test_who_grows_and_who_would_pay(reaper: Reaper, roles: tuple[Role, Role],
                                      cgroup: pathlib.Path | None) -> None:
     """Named before it is too late; shown by audit and explain; nobody is ended for it. And the kernel
@@ -148,13 +166,13 @@ def test_who_grows_and_who_would_pay(reaper: Reaper, roles: tuple[Role, Role],
         assert {e["pid"] for e in watch.events() if e.get("verdict") == "suspect"} == {worker.pid}
         assert not [e for e in watch.events() if e["event"] == "action"]
     # What watch saw lies in a file.
-    result = reaper.audit(roles, settings=SETTINGS).expect(0)
+    result = when_growing(reaper, roles, worker).expect(0)
     check_row(result.worker(worker), ps, limited)
     flat = result.worker(ps)["memory"]
     assert result.verdict(ps)[0] == "keep" and flat["growing"] is False
     assert len(flat["samples"]) >= 8 and abs(flat["slope_bytes_per_s"]) < 0.1 * MIB
     assert flat["until_limit_ms"] is None and flat["kernel_would_kill"] is None
-    text = reaper.run("explain", str(worker.pid), settings=SETTINGS).expect(0).out
+    text = procs.until("explain shows it", lambda: shown(reaper, worker), 15)
     for word in "growing", "RssAnon", "VmSize", "limit", "OOM killer":
         assert word in text
     assert not [line for line in text.splitlines() if len(line) > 80], text
