@@ -534,7 +534,7 @@ def jvm(part: Part) -> None:
     """Builds the jars; Maven has run their tests by then."""
     done = jars_done(part).ok
     passed = 0
-    for report in sorted(BUILD.glob("jvm/work/*/target/surefire-reports/TEST-*.xml")):
+    for report in sorted(BUILD.glob("jvm/tree/*/target/surefire-reports/TEST-*.xml")):
         for case in xml.parse(report).getroot().iter("testcase"):
             name = f"{case.get('classname')}.{case.get('name')}"
             if case.find("failure") is not None or case.find("error") is not None:
