@@ -7,6 +7,9 @@ from pyjavahost import wait_asleep
 
 SIGNED_OFF = {"reason": "signed-off", "fence": "signed-off", "socket": "signed-off",
               "blocked_in": "recv", "wait_forever": True}
+# Of input that nobody reads, the kernel takes what it offers before a reader has read for the first
+# time: at most 64 KiB (tcp_select_initial_window in net/ipv4/tcp_output.c), in whole packets.
+UNREAD = 32_768
 
 
 def reaped_quietly(host, reaper, worker, **members):
