@@ -16,7 +16,7 @@
  *     - app/checkup		doctor (app/doctor: its checks), check-config
  *     - app/sweep		sweep
  *     - app/watch		watch: decides what each sweep of it does; app/loop waits for it;
- *				watch_exits: how what it watches ends
+ *				watch_members: whom it follows; watch_exits: how they end
  *     - app/explain		explain, retire
  *     - app/round		one acting round, of sweep and of watch
  *     - app/lock, history_file, memory_file, notify	state_dir (state_file), and the service manager

@@ -11,6 +11,7 @@
 #include "app/output.h"
 #include "app/round.h"
 #include "app/watch_exits.h"
+#include "app/watch_members.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -214,7 +215,7 @@ static void rotate_log(struct watch *w)
 
 static void watch_for_ends(struct watch *w)
 {
-	if (watch_exits_update(&w->exits, &w->round.audit, &w->round.reap) < 0)
+	if (watch_members_update(&w->exits, &w->round.audit, &w->round.reap) < 0)
 		log_error("some processes are not watched for their end: no memory");
 }
 
@@ -307,9 +308,9 @@ static void take_census(struct watch *w)
 {
 	int err;
 
-	if (w->round.reaping || clock_boot_ms() < watch_exits_census_ms(&w->exits))
+	if (w->round.reaping || clock_boot_ms() < watch_members_census_ms(&w->exits))
 		return;
-	err = watch_exits_census(&w->exits, &w->round.reap);
+	err = watch_members_census(&w->exits, &w->round.reap);
 	if (err < 0)
 		log_verbose("no census between two sweeps: %s, ignoring", strerror(-err));
 }
@@ -338,7 +339,7 @@ static void handle(struct watch *w, const struct loop_news *news)
 static uint64_t longest_wait(const struct watch *w)
 {
 	uint64_t most = w->notify.watchdog_ms ? w->notify.watchdog_ms / 2 : UNKNOWN_U64;
-	uint64_t census_ms = watch_exits_census_ms(&w->exits), now = clock_boot_ms();
+	uint64_t census_ms = watch_members_census_ms(&w->exits), now = clock_boot_ms();
 
 	if (census_ms == UNKNOWN_U64 || w->round.reaping)
 		return most;

@@ -16,6 +16,21 @@ enum {
 	WATCH_EXITS_LINES = 32,  /* ends that are told one by one between two looks */
 };
 
+/* One that is watched. */
+struct watched {
+	struct ident id;
+	struct exits_key key;
+	struct exits_origin origin; /* of singles */
+	struct ident daemon, host;
+	int pidfd;         /* -1: it is not held */
+	uint64_t alive_ms; /* boot clock; it lived then: when it was held, or else last seen */
+	uint64_t died_ms;  /* 0: it lives */
+	bool ours;         /* this program ended it */
+	bool placed;       /* a single: whom it came after is noted */
+	bool seen;         /* by the last look */
+	bool over; /* to be forgotten; kept so long, for a look that began before it ended */
+};
+
 /* Takes an event without its time, and gives it one. */
 typedef void (*watch_exits_sink)(void *arg, struct event *e);
 
@@ -52,24 +67,24 @@ int watch_exits_open(struct look *look, watch_exits_sink sink, void *arg, bool v
 void watch_exits_read(struct watch_exits *w, const struct reap *reap);
 
 /**
- * Takes over whom a look has seen: who is new is held, and who came after one that ended is noted.
+ * Finds one that is watched.
  *
- * @param reap	as for watch_exits_read(), which this calls first.
- * @return 0; -ENOMEM.
+ * @param count	of the members, so many are sorted and asked: w->count, or less while some are added.
+ * @return it, valid until members are added; NULL: it is not watched.
  */
-int watch_exits_update(struct watch_exits *w, const struct audit *a, const struct reap *reap)
-	_must_check_;
+struct watched *watch_exits_find(const struct watch_exits *w, size_t count, struct ident id);
 
-/**
- * Takes a census, and no look, so that what crashes more often than sweeps come is not lost from sight.
- * To be called once watch_exits_census_ms() has come.
- *
- * @return 0; negative errno of the census.
- */
-int watch_exits_census(struct watch_exits *w, const struct reap *reap) _must_check_;
+/** Puts members in the order in which watch_exits_find() looks for them. */
+void watch_exits_sort(struct watch_exits *w);
 
-/** @return the boot clock's time of the next census; UNKNOWN_U64: none is needed. */
-uint64_t watch_exits_census_ms(const struct watch_exits *w);
+/** Notes and tells that a member has ended, and how, and forgets it. */
+void watch_exits_conclude(struct watch_exits *w, struct watched *m, struct ending ending);
+
+/** Holds a member no longer: it is over, and to be dropped. */
+void watch_exits_release(struct watch_exits *w, struct watched *m);
+
+/** Tells of the crash loop of a member's group, if it is one and that was not told yet. */
+void watch_exits_tell_loop(struct watch_exits *w, const struct watched *m);
 
 /** Closes everything. */
 void watch_exits_close(struct watch_exits *w);

@@ -227,8 +227,8 @@ static void quarters_of(const struct stretch *w, struct quarter ret[QUARTERS])
 	}
 }
 
-/* By how much each floor has to lie above the one before; 0: of one of them
- * nothing is known, or none rises. */
+/* By how much each floor has to lie above the one before; 0: of one of them nothing is known, or none
+ * rises. */
 static double rise_of(const struct quarter q[QUARTERS])
 {
 	double most = 0;

@@ -30,16 +30,16 @@ struct ledger_name {
 struct ledger_question {
 	struct ledger_name worker;
 	uint32_t uid; /* of the worker: whose logs it believes */
-	const char
-		*class_name; /* whose promises hold; NULL: its host is itself, whatever it names */
+	/* Whose promises hold; NULL: its host is itself, whatever it names. */
+	const char *class_name;
 	struct ledger_name host; /* id.pid 0: unknown */
 	bool host_alive;
 	struct ledger_name daemon; /* id.pid 0: unknown */
 	uint16_t lport, dport; /* its task socket: the host's and the daemon's port; 0: unknown */
 	uint64_t born_ms;      /* wall clock */
-	uint64_t
-		last_byte_ms; /* wall clock of the last byte on its task socket (of one that is its own
-				* host: of its last run); UNKNOWN_U64 */
+	/* Wall clock of the last byte on its task socket (of one that is its own host: of its last
+	 * run); UNKNOWN_U64. */
+	uint64_t last_byte_ms;
 	uint64_t class_pool_timeout_ms; /* of the class; UNKNOWN_U64: only the host can say */
 	uint64_t now_ms;                /* wall clock */
 	/* Times at which this reaper itself saw the host run (its CPU clock advanced, not stopped), sorted;

@@ -4,6 +4,7 @@
  * that a child is a single, a worker or a daemon.
  */
 #include "app/watch_exits.h"
+#include "app/watch_members.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -117,7 +118,7 @@ static void look_at(struct stage *s, const pid_t *pids, size_t count, enum role 
 {
 	struct audit a = audit_of(s, pids, count, role);
 
-	cr_assert_eq(watch_exits_update(&s->exits, &a, NULL), 0);
+	cr_assert_eq(watch_members_update(&s->exits, &a, NULL), 0);
 	audit_done(&a);
 }
 
@@ -180,7 +181,7 @@ Test(watch_exits, an_end_is_told_at_once)
 	look_at(&s, NULL, 0, ROLE_SINGLE);
 	cr_expect_eq(s.exits.count, 0);
 	cr_expect_eq(told_count, 1);
-	cr_expect_neq(watch_exits_census_ms(&s.exits), UNKNOWN_U64, "it may come back");
+	cr_expect_neq(watch_members_census_ms(&s.exits), UNKNOWN_U64, "it may come back");
 	close_stage(&s);
 }
 
@@ -198,7 +199,7 @@ Test(watch_exits, one_that_ends_during_a_look_is_told_once)
 	watch_exits_read(&s.exits, NULL);
 	reap(pid);
 	watch_exits_read(&s.exits, NULL);
-	cr_assert_eq(watch_exits_update(&s.exits, &a, NULL), 0);
+	cr_assert_eq(watch_members_update(&s.exits, &a, NULL), 0);
 	look_at(&s, NULL, 0, ROLE_SINGLE);
 	cr_expect_eq(told_count, 1);
 	cr_expect_eq(s.exits.count, 0);
