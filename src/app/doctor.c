@@ -8,12 +8,14 @@
 #include "app/doctor_check.h"
 #include "base/log.h"
 
-static void _printf_(2, 0) write_text(char ret[CHECK_TEXT_MAX], const char *format, va_list args)
-{
-	char raw[CHECK_TEXT_MAX];
+#define COPY_INDENT "\n  "
 
-	(void)vsnprintf(raw, sizeof(raw), format, args);
-	(void)log_escape(raw, strlen(raw), ret, CHECK_TEXT_MAX);
+static void _printf_(3, 0) write_text(char *ret, size_t size, const char *format, va_list args)
+{
+	char raw[CHECK_FIX_MAX];
+
+	(void)vsnprintf(raw, MIN(size, sizeof(raw)), format, args);
+	(void)log_escape(raw, strlen(raw), ret, size);
 }
 
 struct check *doctor_add(struct checks *c, const char *name, enum check_status status,
@@ -27,7 +29,7 @@ struct check *doctor_add(struct checks *c, const char *name, enum check_status s
 	check = &c->check[c->count++];
 	*check = (struct check){ .name = name, .status = status };
 	va_start(args, found);
-	write_text(check->found, found, args);
+	write_text(check->found, sizeof(check->found), found, args);
 	va_end(args);
 	return check;
 }
@@ -39,8 +41,24 @@ void doctor_fix(struct check *check, const char *fix, ...)
 	if (!check)
 		return;
 	va_start(args, fix);
-	write_text(check->fix, fix, args);
+	write_text(check->fix, sizeof(check->fix), fix, args);
 	va_end(args);
+}
+
+void doctor_fix_line(struct check *check, const char *line, ...)
+{
+	char text[CHECK_FIX_MAX];
+	va_list args;
+	size_t len;
+
+	if (!check)
+		return;
+	va_start(args, line);
+	write_text(text, sizeof(text), line, args);
+	va_end(args);
+	len = strlen(check->fix);
+	if (len + strlen(COPY_INDENT) + strlen(text) < sizeof(check->fix))
+		(void)snprintf(check->fix + len, sizeof(check->fix) - len, COPY_INDENT "%s", text);
 }
 
 int doctor_examine(const struct doctor_input *in, struct checks *ret)

@@ -30,6 +30,12 @@ struct check *doctor_add(struct checks *c, const char *name, enum check_status s
 /** Says what to do about a check (NULL: it was left out). */
 void doctor_fix(struct check *check, const char *fix, ...) _printf_(2, 3);
 
+/**
+ * Adds a line to be copied to what doctor_fix() said: it is shown on a line of its own, never wrapped. Of
+ * one for which there is no room nothing is shown.
+ */
+void doctor_fix_line(struct check *check, const char *line, ...) _printf_(2, 3);
+
 /** Reads how /proc is mounted from the text of /proc/self/mountinfo. */
 struct doctor_proc_mount doctor_parse_mountinfo(const char *text);
 

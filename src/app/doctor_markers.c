@@ -71,31 +71,31 @@ static const char *class_of(const struct audit *a, int host)
 }
 
 /* What makes a host of this class speak, as its user would write it (docs/HOSTS.md). */
-static void fix_silent(const struct doctor_input *in, const char *class_name, struct check *c)
+static void fix_silent(const char *class_name, const char *marker_dir, struct check *c)
 {
-	const char *to = in->config->marker_dir;
-
-	if (!strcmp(class_name, "pyspark"))
-		doctor_fix(c,
-			   "start it with --conf spark.plugins=reaper.spark.ReaperPlugin --conf "
-			   "spark.driver.extraClassPath=" JARS "/reaper-spark.jar --conf "
-			   "spark.executor.extraClassPath=" JARS "/reaper-spark.jar --conf "
-			   "spark.python.daemon.module=reaper_pyspark, and in its environment "
-			   "PYTHONPATH=" MODULES " REAPER_MARKER_DIR=%s (clusters: HOSTS.md)",
-			   to);
-	else if (!strcmp(class_name, "pyjava"))
-		doctor_fix(c,
-			   "put " JARS "/reaper-pyjava.jar on its class path, with "
-			   "spark.plugins=reaper.pyjava.ByzerPlugin (Byzer) or calls of "
-			   "reaper.pyjava.Observer; python.daemon.module=reaper_pyjava in its "
-			   "Python conf, and in its environment PYTHONPATH=" MODULES
-			   " REAPER_MARKER_DIR=%s",
-			   to);
-	else
-		doctor_fix(c,
-			   "let it write a log below %s: " JARS "/reaper-markers.jar does it for "
-			   "any JVM (reaper-markers(5))",
-			   to);
+	if (!strcmp(class_name, "pyspark")) {
+		doctor_fix(c, "start it with these options and, in its environment, these "
+			      "variables (clusters: HOSTS.md):");
+		doctor_fix_line(c, "--conf spark.plugins=reaper.spark.ReaperPlugin");
+		doctor_fix_line(c, "--conf spark.driver.extraClassPath=" JARS "/reaper-spark.jar");
+		doctor_fix_line(c,
+				"--conf spark.executor.extraClassPath=" JARS "/reaper-spark.jar");
+		doctor_fix_line(c, "--conf spark.python.daemon.module=reaper_pyspark");
+	} else if (!strcmp(class_name, "pyjava")) {
+		doctor_fix(c, "put the jar on its class path; it is started by the plugin (Byzer) "
+			      "or by calls of reaper.pyjava.Observer; then its Python "
+			      "configuration and, in its environment, these variables:");
+		doctor_fix_line(c, JARS "/reaper-pyjava.jar");
+		doctor_fix_line(c, "spark.plugins=reaper.pyjava.ByzerPlugin");
+		doctor_fix_line(c, "python.daemon.module=reaper_pyjava");
+	} else {
+		doctor_fix(c, "let it write a log, as this jar does for any JVM "
+			      "(reaper-markers(5)), with this in its environment:");
+		doctor_fix_line(c, JARS "/reaper-markers.jar");
+	}
+	if (class_name[0])
+		doctor_fix_line(c, "PYTHONPATH=" MODULES);
+	doctor_fix_line(c, "REAPER_MARKER_DIR=%s", marker_dir);
 }
 
 static void check_speaking(const struct host *h, const char *label, struct checks *ret)
@@ -132,7 +132,7 @@ static void check_host(const struct doctor_input *in, size_t i, struct checks *r
 		       "host %d%s writes no marker log that is believed: of its workers only those "
 		       "are proven leaked whose socket or host says so",
 		       (int)h->id.pid, label);
-	fix_silent(in, class_of(in->audit, (int)i), c);
+	fix_silent(class_of(in->audit, (int)i), in->config->marker_dir, c);
 }
 
 static void check_hosts(const struct doctor_input *in, struct checks *ret)

@@ -157,14 +157,15 @@ static void show(struct search *s, const struct proc *p, const struct proc *pare
 		"process %d (%s), child of %d (%s), listens on %s and has %zu forked children, "
 		"but is of no class",
 		(int)p->id.pid, p->comm, (int)parent->id.pid, parent->comm, where, forked);
-	if (!daemon_args(p, args))
-		doctor_fix(c, "if its children are workers, describe it in a [class NAME] section");
-	else
-		doctor_fix(c,
-			   "if its children are workers, add: [class NAME] daemon_args = %s, "
-			   "host_comm = %s",
-			   args, parent->comm);
 	s->shown++;
+	if (!daemon_args(p, args)) {
+		doctor_fix(c, "if its children are workers, describe it in a [class NAME] section");
+		return;
+	}
+	doctor_fix(c, "if its children are workers, add to reaper.conf, with a name for it:");
+	doctor_fix_line(c, "[class NAME]");
+	doctor_fix_line(c, "daemon_args = %s", args);
+	doctor_fix_line(c, "host_comm = %s", parent->comm);
 }
 
 /* Looks at one process. Returns 0; -ENOMEM. */

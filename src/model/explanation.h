@@ -8,7 +8,8 @@
 #include "model/audit.h"
 
 enum {
-	CHECK_TEXT_MAX = 768,
+	CHECK_TEXT_MAX = 512,
+	CHECK_FIX_MAX = 1536,
 	CHECKS_MAX = 64,
 	SETTING_VALUE_MAX = 512,
 };
@@ -38,7 +39,7 @@ struct check {
 	const char *name; /* a word: "privileges", "kernel" ... */
 	enum check_status status;
 	char found[CHECK_TEXT_MAX];
-	char fix[CHECK_TEXT_MAX]; /* "" where there is nothing to do */
+	char fix[CHECK_FIX_MAX]; /* "" where there is nothing to do; lines to copy begin with blanks */
 };
 
 struct checks {

@@ -24,7 +24,13 @@ static const enum line_color status_colors[] = {
 };
 static_assert(ARRAY_SIZE(status_colors) == CHECK_STATUS_COUNT, "every status has a colour");
 
-/* Writes text whose newlines are meant: each line of it is escaped and wrapped by itself. */
+/* What begins with blanks is there to be copied: it stands alone on its line, however long. */
+static bool is_verbatim(const char *text)
+{
+	return text[0] == ' ';
+}
+
+/* Writes text whose newlines are meant: each line of it is escaped, and wrapped by itself. */
 static void paragraphs(struct lines *l, const char *text, unsigned column)
 {
 	char escaped[CHECK_ESCAPED_MAX];
@@ -33,8 +39,12 @@ static void paragraphs(struct lines *l, const char *text, unsigned column)
 		size_t len = strcspn(text, "\n");
 
 		log_escape(text, len, escaped, sizeof(escaped));
-		line_pad(l, column);
-		line_wrap(l, escaped, "", column);
+		if (is_verbatim(text)) {
+			line_text(l, escaped);
+		} else {
+			line_pad(l, column);
+			line_wrap(l, escaped, "", column);
+		}
 		line_end(l);
 		if (!text[len])
 			return;

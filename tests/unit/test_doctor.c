@@ -103,6 +103,21 @@ Test(doctor, foreign_bytes_are_escaped)
 	cr_expect_str_eq(c.check[0].fix, "c\\x0d");
 }
 
+Test(doctor, lines_to_copy)
+{
+	char path[CHECK_FIX_MAX];
+	struct checks c = { 0 };
+	struct check *check = doctor_add(&c, "x", CHECK_BAD, "x");
+
+	memset(path, 'p', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	doctor_fix(check, "add this:");
+	doctor_fix_line(check, "A=%s", "a\nb");
+	doctor_fix_line(check, "NOT_HALF_OF_IT=%s", path);
+	doctor_fix_line(check, "B=b");
+	cr_expect_str_eq(check->fix, "add this:\n  A=a\\x0ab\n  B=b");
+}
+
 Test(doctor, more_checks_than_fit)
 {
 	struct checks c = { 0 };
@@ -111,6 +126,7 @@ Test(doctor, more_checks_than_fit)
 		cr_expect_not_null(doctor_add(&c, "x", CHECK_OK, "%d", i));
 	cr_expect_null(doctor_add(&c, "x", CHECK_OK, "one more"));
 	doctor_fix(NULL, "nothing to fix");
+	doctor_fix_line(NULL, "nothing to copy");
 	cr_expect_eq(c.count, CHECKS_MAX);
 }
 
@@ -287,13 +303,15 @@ static const struct host_row {
 } host_rows[] = {
 	{ "Spark that says nothing", PYSPARK, "", UNKNOWN_U64, CHECK_ADVICE,
 	  "writes no marker log that is believed",
-	  "spark.plugins=reaper.spark.ReaperPlugin --conf spark.driver.extraClassPath=" },
+	  "\n  --conf spark.plugins=reaper.spark.ReaperPlugin\n  --conf spark.driver." },
 	{ "its Python side too", PYSPARK, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
-	  "spark.python.daemon.module=reaper_pyspark" },
+	  "\n  --conf spark.python.daemon.module=reaper_pyspark\n  PYTHONPATH=/" },
+	{ "and where", PYSPARK, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
+	  "\n  REAPER_MARKER_DIR=" },
 	{ "pyjava", PYJAVA, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
 	  "reaper.pyjava.ByzerPlugin" },
 	{ "another JVM", OTHER_CLASS, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
-	  "/java/reaper-markers.jar does it for any JVM" },
+	  "/java/reaper-markers.jar\n" },
 	{ "a JVM without a daemon", NO_CLASS, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
 	  "reaper-markers.jar" },
 	{ "records arrive, and beats", PYSPARK, "x.log", 900, CHECK_OK,

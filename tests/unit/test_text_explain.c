@@ -135,8 +135,9 @@ Test(text_explain, lists_checks)
 			  .fix = "run reaper as root, or give it CAP_KILL and CAP_SYS_PTRACE" },
 			{ .name = "unknown-daemons", .status = CHECK_ADVICE,
 			  .found = "host 4711 has a child that listens: \x1b[31m\xff",
-			  .fix = "add to the configuration:\n[class mine]\n"
-				 "daemon_args = -m my.daemon" },
+			  .fix = "add to the configuration:\n  [class mine]\n"
+				 "  daemon_args = -m a.daemon.whose.name.is.so.long.that.it.ends."
+				 "beyond.the.margin" },
 		},
 	};
 	_cleanup_(buf_done) struct buf out = { 0 }, colored = { 0 };
