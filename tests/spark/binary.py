@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reaper under test: run it on one host, read its document."""
 
+import functools
 import json
 import os
 import pathlib
 import subprocess
 from typing import Any, Dict, List, Optional, Sequence, Set
 
+import jsonschema
 import procs
 from procs import Proc
 
@@ -78,13 +80,14 @@ class Result:
                 if row["outcome"] in ("exited", "killed")}
 
 
-def validate(doc: Dict[str, Any], result: Result) -> None:
-    if not SCHEMA.exists():
-        return
-    import jsonschema
+@functools.lru_cache(None)
+def schema() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))
 
+
+def validate(doc: Dict[str, Any], result: Result) -> None:
     try:
-        jsonschema.validate(doc, json.loads(SCHEMA.read_text("utf-8")))
+        schema().validate(doc)
     except jsonschema.ValidationError as error:
         where = "/".join(map(str, error.absolute_path))
         raise AssertionError(f"{error.message} at {where}: {result}") from None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sweep after sweep over a Spark that never rests: nothing that it still uses is ended.
 
-REAPER_LIVE_SWEEPS   how many sweeps (default: 100, or as many as fit in 90 s)
+REAPER_LIVE_SWEEPS   how many sweeps (default: 100, with markers 40; or as many as fit in 90 s)
 """
 
 import os
@@ -62,7 +62,7 @@ def test_sweeps_over_a_live_spark_that_writes_markers(start_spark, reaper_for, c
 
 def live(start_spark, reaper_for, capsys, settings, logs):
     """Sweeps over a Spark with these settings; `logs` is where it writes markers, if it does."""
-    wanted = int(os.environ.get("REAPER_LIVE_SWEEPS", "100"))
+    wanted = int(os.environ.get("REAPER_LIVE_SWEEPS", "40" if logs else "100"))
     limit_s = LIMIT_S if wanted <= 100 else wanted * 5
     spark = start_spark("live", master="local[48]", **settings)
     try:
@@ -81,8 +81,8 @@ def live(start_spark, reaper_for, capsys, settings, logs):
         done = {kind: spark.value(job) for kind, job in jobs.items()}
         with capsys.disabled():
             print(f"\n{sweeps} sweeps in {took:.0f} s over Spark {spark.version}"
-                  f"{' with markers' if logs else ''}: {len(ended)} workers ended, {kept} times a worker kept; jobs: "
-                  f"{ {kind: count for kind, (count, _) in done.items()} }")
+                  f"{' with markers' if logs else ''}: {len(ended)} workers ended, "
+                  f"{kept} times a worker kept; jobs: { {kind: count for kind, (count, _) in done.items()} }")
         for kind, (count, attempt) in done.items():
             assert count >= TWICE, f"{kind} ran {count} times in {took:.0f} s"
             assert attempt == 0, f"a task of {kind} was tried again"

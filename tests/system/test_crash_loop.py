@@ -17,11 +17,10 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-import jsonschema
 import pytest
 
 from harness import procs
-from harness.binary import Reaper, Watch
+from harness.binary import Reaper, Watch, schema
 from harness.minihost import PATH, TAG, Daemon, MiniHost
 from harness.privilege import PRIVATE_UID, needs_root, needs_strace
 
@@ -150,10 +149,9 @@ def watch_server(reaper: Reaper, server: Server, settings: dict[str, str],
     return reaper.watch((), settings, NOBODY_LISTENS, prefix)
 
 
-def validate(reaper: Reaper, events: list[dict[str, Any]]) -> None:
-    assert reaper.schema is not None
+def validate(events: list[dict[str, Any]]) -> None:
     for event in events:
-        jsonschema.validate(event, reaper.schema)
+        schema().validate(event)
 
 
 def same_ends(events: list[dict[str, Any]], server: Server) -> None:
@@ -204,7 +202,7 @@ def test_model_server(user_reaper: Reaper, serve: Any, interval: str) -> None:
                     <= {death["pid"] for death in server.deaths()})
         same_ends(ends, server)
         assert len([e for e in watch.events() if e["event"] == "crash-loop"]) == 1
-        validate(user_reaper, watch.events())
+        validate(watch.events())
         assert watch.stop()[0] == 0
     assert all(server.answers), "the callers were served in between"
 
@@ -219,7 +217,7 @@ def test_a_containers_main_process(user_reaper: Reaper, serve: Any) -> None:
         assert loop["exits"]["restarts"] >= 2
         procs.until("the third death's record", lambda: len(server.deaths()) >= 3)
         same_times(loop["exits"], server)
-        validate(user_reaper, watch.events())
+        validate(watch.events())
 
 
 @needs_root
@@ -249,7 +247,7 @@ def test_a_code_is_no_crash(user_reaper: Reaper, serve: Any) -> None:
         assert not any(e["counts"] for e in ends)
         assert all(e["event"] != "crash-loop" for e in watch.events())
         assert all(e.get("reason") != "crash-loop" for e in watch.events())
-        validate(user_reaper, watch.events())
+        validate(watch.events())
 
 
 def test_workers(reaper: Reaper, host: MiniHost) -> None:
@@ -275,7 +273,7 @@ def test_workers(reaper: Reaper, host: MiniHost) -> None:
         assert {e["pid"] for e in ends} == {worker.pid for worker in victims}
         assert not [e for e in watch.events() if e.get("pid") in (other.pid, beside.pid)
                     and e.get("verdict") == "suspect"]
-        validate(reaper, watch.events())
+        validate(watch.events())
     assert pooled.serves() and beside.serves()
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pathlib
@@ -42,8 +43,12 @@ def binary_path() -> pathlib.Path:
     return pathlib.Path(os.environ.get("REAPER_BIN", ROOT / "build" / "reaper"))
 
 
-def load_schema() -> dict[str, Any] | None:
-    return json.loads(SCHEMA_FILE.read_text()) if SCHEMA_FILE.exists() else None
+@functools.cache
+def schema() -> jsonschema.Draft202012Validator:
+    """What judges documents; made once, for to check the schema itself takes longer than that."""
+    content = json.loads(SCHEMA_FILE.read_text())
+    jsonschema.Draft202012Validator.check_schema(content)
+    return jsonschema.Draft202012Validator(content)
 
 
 def no_findings(err: str) -> None:
@@ -100,7 +105,6 @@ class Reaper:
         self.binary = binary
         self.home = home
         self.uid = uid
-        self.schema = load_schema()
         self.state_dir = home / "state"
         self.marker_dir = home / "markers"
         self.audit_log = home / "audit" / "audit.jsonl"
@@ -184,10 +188,10 @@ class Reaper:
         return result
 
     def validate(self, result: Result) -> None:
-        if self.schema is None or "workers" not in result.doc:
+        if "workers" not in result.doc:
             return
         try:
-            jsonschema.validate(result.doc, self.schema)
+            schema().validate(result.doc)
         except jsonschema.ValidationError as error:
             where = "/".join(map(str, error.absolute_path))
             raise AssertionError(f"{error.message} at {where}: {result}") from None
