@@ -19,6 +19,7 @@ directory of this user's own in it: reaper believes no other.
 
 import contextlib
 import fcntl
+import functools
 import os
 import stat
 import sys
@@ -40,12 +41,31 @@ def encode(value):
                    for byte in str(value).encode("utf-8", "surrogateescape"))
 
 
-def identity():
-    """This process as records name it: PID:START, field 22 of its stat."""
+def _read_identity():
     with open("/proc/self/stat", "rb") as file:
         text = file.read()
     pid, fields = text.split(b" ", 1)[0], text[text.rindex(b")") + 2:].split()
     return "%d:%d" % (int(pid), int(fields[19]))
+
+
+_own = (0, None)  # the process that asked, and its identity
+
+
+def identity():
+    """This process as records name it: PID:START, field 22 of its stat. Read once per process."""
+    global _own  # pylint: disable=global-statement
+    if _own[0] != os.getpid():
+        _own = (os.getpid(), _read_identity())
+    return _own[1]
+
+
+def _forget_identity():
+    global _own  # pylint: disable=global-statement
+    _own = (0, None)
+
+
+# A child can have the number of a process that died before it, and of which its memory still knows.
+os.register_at_fork(after_in_child=_forget_identity)
 
 
 def boot_id():
@@ -241,3 +261,25 @@ def name_thread(text):
     with contextlib.suppress(OSError):
         with open("/proc/self/task/%d/comm" % threading.get_native_id(), "wb") as file:
             file.write(text.encode("ascii", "replace")[:15])
+
+
+def telling_when_done(log, worker):
+    """A daemon's function for one task of a forked worker, which also says that this is done.
+
+    What the function returns or raises is not changed. The code of `done` is what it returned, none
+    where it raised.
+    """
+    @functools.wraps(worker)
+    def telling(*args):
+        code = None
+        try:
+            code = worker(*args)
+            return code
+        finally:
+            try:
+                log.write("done", worker=identity(), code=code)
+                name_thread("python:idle")
+            except Exception:  # pylint: disable=broad-except
+                log.failures += 1
+
+    return telling

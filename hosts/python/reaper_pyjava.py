@@ -16,7 +16,6 @@ from pyjava import worker as protocol
 JOB_KEYS = ("groupId", "GROUP_ID")  # of a task's conf: the job of Byzer that it belongs to
 
 _log = reaper_markers.Log("daemon")
-_pyjava_worker = daemon.worker
 _pyjava_context = protocol.PythonContext
 
 
@@ -35,24 +34,10 @@ def _context(*args, **more):
     return _pyjava_context(*args, **more)
 
 
-def _worker(sock):
-    """One task of a forked worker; what pyjava's own returns or raises is not changed."""
-    code = None
-    try:
-        code = _pyjava_worker(sock)
-        return code
-    finally:
-        try:
-            _log.write("done", worker=reaper_markers.identity(), code=code)
-            reaper_markers.name_thread("python:idle")
-        except Exception:  # pylint: disable=broad-except
-            _log.failures += 1
-
-
 def main():
     _log.open()  # by the daemon, whose log it is; its workers inherit it
     protocol.PythonContext = _context
-    daemon.worker = _worker
+    daemon.worker = reaper_markers.telling_when_done(_log, daemon.worker)
     daemon.manager()
 
 

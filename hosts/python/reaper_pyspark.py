@@ -15,7 +15,6 @@ from pyspark import daemon, taskcontext
 LAST_FIELD = "_localProperties"  # of a task's context: Spark sets it when all others are set
 
 _log = reaper_markers.Log("daemon")
-_spark_worker = daemon.worker
 _spark_setattr = taskcontext.TaskContext.__setattr__
 
 
@@ -36,24 +35,10 @@ def _setattr(context, name, value):
             _log.failures += 1
 
 
-def _worker(sock, authenticated):
-    """One task of a forked worker; what Spark's own returns or raises is not changed."""
-    code = None
-    try:
-        code = _spark_worker(sock, authenticated)
-        return code
-    finally:
-        try:
-            _log.write("done", worker=reaper_markers.identity(), code=code)
-            reaper_markers.name_thread("python:idle")
-        except Exception:  # pylint: disable=broad-except
-            _log.failures += 1
-
-
 def main():
     _log.open()  # by the daemon, whose log it is; its workers inherit it
     taskcontext.TaskContext.__setattr__ = _setattr
-    daemon.worker = _worker
+    daemon.worker = reaper_markers.telling_when_done(_log, daemon.worker)
     daemon.manager()
 
 
