@@ -149,46 +149,18 @@ static int parse_kill(struct history *h, const struct state_fields *f)
 	return history_kill(h, ms);
 }
 
-static int parse_line(struct history *h, const char *bytes, size_t len, const char *boot_id,
-		      bool is_first)
+static int parse_line(void *arg, const struct state_fields *f)
 {
-	char line[HISTORY_FILE_LINE_MAX];
-	struct state_fields f;
-
-	if (len >= sizeof(line) || memchr(bytes, '\0', len))
-		return -EINVAL;
-	memcpy(line, bytes, len);
-	line[len] = '\0';
-	if (is_first) {
-		if (strncmp(line, HEADER, strlen(HEADER)) || !boot_id[0])
-			return -EINVAL;
-		return strcmp(line + strlen(HEADER), boot_id) ? -EINVAL : 0;
-	}
-	if (state_file_split(line, &f))
-		return -EINVAL;
-	if (!strcmp(f.field[0], "seen"))
-		return parse_seen(h, &f);
-	return strcmp(f.field[0], "kill") ? -EINVAL : parse_kill(h, &f);
+	if (!strcmp(f->field[0], "seen"))
+		return parse_seen(arg, f);
+	return strcmp(f->field[0], "kill") ? -EINVAL : parse_kill(arg, f);
 }
 
 int history_file_parse(const char *bytes, size_t len, const char *boot_id, struct history *h)
 {
-	const char *end = bytes + len;
-	size_t lines = 0;
-	int r = 0;
+	int r = state_file_parse(bytes, len, HEADER, boot_id, HISTORY_ENTRIES_MAX, parse_line, h);
 
-	while (!r && bytes < end) {
-		const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
-
-		r = -EINVAL;
-		if (!newline || lines == HISTORY_ENTRIES_MAX)
-			break;
-		r = parse_line(h, bytes, (size_t)(newline - bytes), boot_id, lines++ == 0);
-		bytes = newline + 1;
-	}
-	if (!r && !lines)
-		r = -EINVAL;
-	if (r)
+	if (r < 0)
 		history_done(h);
 	return r;
 }
@@ -297,8 +269,8 @@ int history_file_load(const char *state_dir, const char *boot_id, uint64_t now_m
 {
 	_cleanup_free_ char *bytes = NULL;
 	size_t len = 0;
-	int r = state_file_read(state_dir, FILE_NAME,
-				(size_t)HISTORY_ENTRIES_MAX * HISTORY_FILE_LINE_MAX, &bytes, &len);
+	int r = state_file_read(state_dir, FILE_NAME, (size_t)HISTORY_ENTRIES_MAX * STATE_LINE_MAX,
+				&bytes, &len);
 
 	if (!r)
 		r = history_file_parse(bytes, len, boot_id, h);

@@ -10,10 +10,6 @@
 #include "base/buf.h"
 #include "correlate/history.h"
 
-enum {
-	HISTORY_FILE_LINE_MAX = 192, /* bytes of one line, its newline included */
-};
-
 /**
  * Reads the text into a history.
  *

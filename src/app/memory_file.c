@@ -33,56 +33,27 @@ static int add_sample(struct growth *g, struct ident id, const struct memory_sam
 }
 
 /* sample <pid>:<start> <boottime_ms> <vm> <anon> <least> <most> */
-static int parse_sample(struct growth *g, char *line)
+static int parse_sample(void *arg, const struct state_fields *f)
 {
-	struct state_fields f;
 	struct memory_sample sample;
 	struct ident id;
 
-	if (state_file_split(line, &f) || f.count != LINE_FIELDS || strcmp(f.field[0], "sample") ||
-	    state_file_ident(f.field[1], &id) || state_file_u64(f.field[2], &sample.ms) ||
-	    state_file_u64(f.field[3], &sample.vm_bytes) ||
-	    state_file_u64(f.field[4], &sample.anon_bytes) ||
-	    state_file_u64(f.field[5], &sample.least_bytes) ||
-	    state_file_u64(f.field[6], &sample.most_bytes))
+	if (f->count != LINE_FIELDS || strcmp(f->field[0], "sample") ||
+	    state_file_ident(f->field[1], &id) || state_file_u64(f->field[2], &sample.ms) ||
+	    state_file_u64(f->field[3], &sample.vm_bytes) ||
+	    state_file_u64(f->field[4], &sample.anon_bytes) ||
+	    state_file_u64(f->field[5], &sample.least_bytes) ||
+	    state_file_u64(f->field[6], &sample.most_bytes))
 		return -EINVAL;
-	return add_sample(g, id, &sample);
-}
-
-static int parse_line(struct growth *g, const char *bytes, size_t len, const char *boot_id,
-		      bool is_first)
-{
-	char line[MEMORY_FILE_LINE_MAX];
-
-	if (len >= sizeof(line) || memchr(bytes, '\0', len))
-		return -EINVAL;
-	memcpy(line, bytes, len);
-	line[len] = '\0';
-	if (!is_first)
-		return parse_sample(g, line);
-	if (strncmp(line, HEADER, strlen(HEADER)) || !boot_id[0])
-		return -EINVAL;
-	return strcmp(line + strlen(HEADER), boot_id) ? -EINVAL : 0;
+	return add_sample(arg, id, &sample);
 }
 
 int memory_file_parse(const char *bytes, size_t len, const char *boot_id, struct growth *g)
 {
-	const char *end = bytes + len;
-	size_t lines = 0;
-	int r = 0;
+	int r = state_file_parse(bytes, len, HEADER, boot_id, MEMORY_FILE_LINES_MAX, parse_sample,
+				 g);
 
-	while (!r && bytes < end) {
-		const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
-
-		r = -EINVAL;
-		if (!newline || lines == MEMORY_FILE_LINES_MAX)
-			break;
-		r = parse_line(g, bytes, (size_t)(newline - bytes), boot_id, lines++ == 0);
-		bytes = newline + 1;
-	}
-	if (!r && !lines)
-		r = -EINVAL;
-	if (r)
+	if (r < 0)
 		growth_done(g);
 	return r;
 }
@@ -120,7 +91,7 @@ int memory_file_load(const char *state_dir, const char *boot_id, uint64_t now_ms
 	_cleanup_free_ char *bytes = NULL;
 	size_t len = 0;
 	int r = state_file_read(state_dir, FILE_NAME,
-				(size_t)MEMORY_FILE_LINES_MAX * MEMORY_FILE_LINE_MAX, &bytes, &len);
+				(size_t)MEMORY_FILE_LINES_MAX * STATE_LINE_MAX, &bytes, &len);
 
 	if (!r)
 		r = memory_file_parse(bytes, len, boot_id, g);

@@ -11,7 +11,6 @@
 #include "correlate/growth.h"
 
 enum {
-	MEMORY_FILE_LINE_MAX = 192, /* bytes of one line, its newline included */
 	MEMORY_FILE_LINES_MAX = MEMORY_SERIES_MAX * MEMORY_SAMPLES_MAX + 1,
 };
 

@@ -17,7 +17,8 @@ enum {
 	FILE_MODE = 0640,
 };
 
-int state_file_split(char *line, struct state_fields *ret)
+/* Splits a line in place at single blanks. */
+static int split(char *line, struct state_fields *ret)
 {
 	ret->count = 0;
 	for (char *blank = line; line; line = blank) {
@@ -29,6 +30,41 @@ int state_file_split(char *line, struct state_fields *ret)
 		ret->field[ret->count++] = line;
 	}
 	return 0;
+}
+
+static bool is_header(const char *line, const char *header, const char *boot_id)
+{
+	size_t len = strlen(header);
+
+	return boot_id[0] && strncmp(line, header, len) == 0 && strcmp(line + len, boot_id) == 0;
+}
+
+int state_file_parse(const char *bytes, size_t len, const char *header, const char *boot_id,
+		     size_t lines_max, state_file_line *take, void *arg)
+{
+	const char *end = bytes + len;
+	size_t lines = 0;
+
+	while (bytes < end) {
+		const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+		size_t line_len = newline ? (size_t)(newline - bytes) : STATE_LINE_MAX;
+		char line[STATE_LINE_MAX];
+		struct state_fields f;
+		int r = 0;
+
+		if (line_len >= sizeof(line) || lines == lines_max || memchr(bytes, '\0', line_len))
+			return -EINVAL;
+		memcpy(line, bytes, line_len);
+		line[line_len] = '\0';
+		if (lines++ == 0)
+			r = is_header(line, header, boot_id) ? 0 : -EINVAL;
+		else
+			r = split(line, &f) < 0 ? -EINVAL : take(arg, &f);
+		if (r < 0)
+			return r;
+		bytes = newline + 1;
+	}
+	return lines ? 0 : -EINVAL;
 }
 
 int state_file_ident(char *text, struct ident *ret)

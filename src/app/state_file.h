@@ -14,6 +14,7 @@
 
 enum {
 	STATE_FIELDS_MAX = 7,
+	STATE_LINE_MAX = 192, /* bytes of one line, its newline included */
 };
 
 struct state_fields {
@@ -21,8 +22,17 @@ struct state_fields {
 	char *field[STATE_FIELDS_MAX];
 };
 
-/** Splits a line in place at single blanks. @return 0; -EINVAL: an empty field, or too many. */
-int state_file_split(char *line, struct state_fields *ret) _must_check_;
+/* Takes one line; its fields may be changed. Returns 0; negative errno, which ends the reading. */
+typedef int state_file_line(void *arg, const struct state_fields *f);
+
+/**
+ * Reads text line by line: a header (its text, then the boot's id), then lines of fields.
+ *
+ * @param lines_max	with the header; more are an error.
+ * @return 0; -EINVAL: it is not of this boot, or not whole; what `line` returned.
+ */
+int state_file_parse(const char *bytes, size_t len, const char *header, const char *boot_id,
+		     size_t lines_max, state_file_line *line, void *arg) _must_check_;
 
 /** Reads <pid>:<start>; text is changed. @return 0; -EINVAL. */
 int state_file_ident(char *text, struct ident *ret) _must_check_;
