@@ -36,33 +36,31 @@ enum {
 	LINK_MAX = 64,
 };
 
-static int read_stat(int dirfd, struct ident id, struct proc_stat *ret)
+/* Opens the directory of that very process and reads its stat. Returns the descriptor; negative errno. */
+static int open_stat(struct ident id, struct proc_stat *ret)
 {
+	_cleanup_close_ int dirfd = pin_open(id.pid);
 	char bytes[STAT_MAX];
-	ssize_t len = fs_read_at(dirfd, "stat", bytes, sizeof(bytes));
+	ssize_t len;
 	int r;
 
+	if (dirfd < 0)
+		return dirfd;
+	len = fs_read_at(dirfd, "stat", bytes, sizeof(bytes));
 	if (len < 0)
 		return (int)len;
 	r = proc_parse_stat(bytes, (size_t)len, ret);
 	if (r < 0)
 		return r;
-	return ret->start == id.start ? 0 : -ESRCH;
+	return ret->start == id.start ? TAKE_FD(dirfd) : -ESRCH;
 }
 
 int exit_info_pin(struct ident id)
 {
-	_cleanup_close_ int dirfd = pin_open(id.pid), pidfd = -1;
 	struct proc_stat stat;
-	int r;
+	_cleanup_close_ int dirfd = open_stat(id, &stat);
 
-	if (dirfd < 0)
-		return dirfd;
-	r = read_stat(dirfd, id, &stat);
-	if (r < 0)
-		return r;
-	pidfd = pin_pidfd(dirfd, id.pid);
-	return pidfd < 0 ? pidfd : TAKE_FD(pidfd);
+	return dirfd < 0 ? dirfd : pin_pidfd(dirfd, id.pid);
 }
 
 int exit_info_read(int pidfd, struct ending *ret)
@@ -88,15 +86,11 @@ static bool may_look_into(int dirfd)
 
 int exit_info_read_zombie(struct ident id, struct ending *ret)
 {
-	_cleanup_close_ int dirfd = pin_open(id.pid);
 	struct proc_stat stat;
-	int r;
+	_cleanup_close_ int dirfd = open_stat(id, &stat);
 
 	if (dirfd < 0)
 		return dirfd;
-	r = read_stat(dirfd, id, &stat);
-	if (r < 0)
-		return r;
 	if (stat.state != 'Z' && stat.state != 'X')
 		return -EBUSY;
 	if (!stat.exit_code && !may_look_into(dirfd))

@@ -8,8 +8,6 @@ import contextlib
 import os
 import pathlib
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +16,7 @@ import pytest
 
 from harness import procs
 from harness.binary import Reaper, Result
+from harness.program import Program
 
 MIB = 1 << 20
 CLASS = "[class tensorflow]\nkind = single\nargs = train.py\nrole_args = --job_name\n"
@@ -44,30 +43,11 @@ while True:
 """
 
 
-class Role:
-    """One process of the job; always ended by the test that began it."""
-
-    def __init__(self, folder: pathlib.Path, name: str, flat: int, rate: int,
-                 cgroup: pathlib.Path | None) -> None:
-        script = folder / "train.py"
-        script.write_text(TRAIN)
-        self.process = subprocess.Popen(
-            [sys.executable, script, str(flat), str(rate), str(cgroup or ""),
-             f"--job_name={name}"],
-            stdout=subprocess.PIPE, text=True)
-        self.pid = self.process.pid
-        self.pinned = procs.Pinned(self.pid)
-        self.start = self.pinned.start
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline() == "ready\n"
-
-    def finish(self) -> None:
-        if self.process.poll() is None:
-            self.pinned.kill()
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        self.pinned.close()
+def role(folder: pathlib.Path, name: str, flat: int, rate: int,
+         cgroup: pathlib.Path | None) -> Program:
+    """One process of the job."""
+    return Program(folder / "train.py", TRAIN, str(flat), str(rate), str(cgroup or ""),
+                   f"--job_name={name}")
 
 
 def limited_cgroup() -> pathlib.Path | None:
@@ -99,18 +79,18 @@ def cgroup() -> Iterator[pathlib.Path | None]:
 
 @pytest.fixture
 def roles(reaper: Reaper, workdir: pathlib.Path,
-          cgroup: pathlib.Path | None) -> Iterator[tuple[Role, Role]]:
+          cgroup: pathlib.Path | None) -> Iterator[tuple[Program, Program]]:
     """The large one and the one that grows."""
     reaper.write_config(CLASS)
     with contextlib.ExitStack() as stack:
-        ps = Role(workdir, "ps", PS_MIB, 0, cgroup)
+        ps = role(workdir, "ps", PS_MIB, 0, cgroup)
         stack.callback(ps.finish)
-        worker = Role(workdir, "worker", 5, RATE_MIB, cgroup)
+        worker = role(workdir, "worker", 5, RATE_MIB, cgroup)
         stack.callback(worker.finish)
         yield ps, worker
 
 
-def check_row(row: dict[str, Any], ps: Role, limited: bool) -> None:
+def check_row(row: dict[str, Any], ps: Program, limited: bool) -> None:
     """What is said of the one that grows."""
     memory = row["memory"]
     assert (row["verdict"], row["reason"], row["label"]) == ("suspect", "growing", "worker")
@@ -134,7 +114,7 @@ def check_row(row: dict[str, Any], ps: Role, limited: bool) -> None:
         assert memory["kernel_would_kill"]["pid"]
 
 
-def when_growing(reaper: Reaper, roles: tuple[Role, Role], worker: Role) -> Result:
+def when_growing(reaper: Reaper, roles: tuple[Program, Program], worker: Program) -> Result:
     """The first audit that says so: where a look comes late, it alone can lie beside the line."""
     last: list[Result] = []
 
@@ -146,13 +126,13 @@ def when_growing(reaper: Reaper, roles: tuple[Role, Role], worker: Role) -> Resu
     return last[0]
 
 
-def shown(reaper: Reaper, worker: Role) -> str | None:
+def shown(reaper: Reaper, worker: Program) -> str | None:
     """What explain says, once it says that it grows."""
     text = reaper.run("explain", str(worker.pid), settings=SETTINGS).expect(0).out
     return text if "suspect growing" in text else None
 
 
-def test_who_grows_and_who_would_pay(reaper: Reaper, roles: tuple[Role, Role],
+def test_who_grows_and_who_would_pay(reaper: Reaper, roles: tuple[Program, Program],
                                      cgroup: pathlib.Path | None) -> None:
     """Named before it is too late; shown by audit and explain; nobody is ended for it. And the kernel
     does what reaper said it would."""
@@ -188,7 +168,7 @@ def test_who_grows_and_who_would_pay(reaper: Reaper, roles: tuple[Role, Role],
         assert not worker.pinned.has_ended()
 
 
-def test_seen_only_now(reaper: Reaper, roles: tuple[Role, Role]) -> None:
+def test_seen_only_now(reaper: Reaper, roles: tuple[Program, Program]) -> None:
     """Two looks are too few to say that something grows; what they saw is shown all the same."""
     row = reaper.audit(roles, settings=SETTINGS).expect(0).worker(roles[1])
     assert row["verdict"] == "keep"
@@ -198,7 +178,7 @@ def test_seen_only_now(reaper: Reaper, roles: tuple[Role, Role]) -> None:
 
 
 def test_a_sweep_goes_on_where_the_last_one_ended(reaper: Reaper,
-                                                  roles: tuple[Role, Role]) -> None:
+                                                  roles: tuple[Program, Program]) -> None:
     """Without a watch, sweeps keep the history; one that is torn is begun anew."""
     for _ in range(4):
         reaper.sweep(roles, settings=SETTINGS).expect(0)

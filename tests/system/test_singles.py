@@ -8,8 +8,6 @@ import contextlib
 import os
 import pathlib
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 
@@ -17,6 +15,7 @@ import pytest
 
 from harness import procs
 from harness.binary import Reaper, Result
+from harness.program import Program
 
 PYTHON = pathlib.Path(__file__).resolve().parents[2] / "hosts" / "python"
 CLASS = "[class nightly]\nkind = single\nargs = nightly.py\nrole_args = --role\n"
@@ -43,33 +42,12 @@ def ready():
 """
 
 
-class Job:
-    """A program of its own, called nightly.py; always ended by the test that began it."""
-
-    def __init__(self, reaper: Reaper, folder: pathlib.Path, code: str, *args: str) -> None:
-        script = folder / "nightly.py"
-        script.write_text(HEAD + code)
-        env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PYTHON), "PYTHONDONTWRITEBYTECODE": "1",
-               "REAPER_MARKER_DIR": str(reaper.marker_dir)}
-        self.process = subprocess.Popen([sys.executable, script, *args], env=env,
-                                        stdout=subprocess.PIPE, text=True)
-        self.pid = self.process.pid
-        self.pinned = procs.Pinned(self.pid)
-        self.start = self.pinned.start
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline() == "ready\n"
-
-    def says(self) -> str:
-        """The next line that it prints."""
-        assert self.process.stdout is not None
-        return self.process.stdout.readline()
-
-    def finish(self) -> None:
-        if self.process.poll() is None:
-            self.pinned.kill()
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+def nightly(reaper: Reaper, folder: pathlib.Path, code: str, *args: str) -> Program:
+    """A program called nightly.py, which can write a log."""
+    return Program(
+        folder / "nightly.py", HEAD + code, *args,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PYTHON), "PYTHONDONTWRITEBYTECODE": "1",
+             "REAPER_MARKER_DIR": str(reaper.marker_dir)})
 
 
 @pytest.fixture
@@ -91,10 +69,10 @@ def silent_peer() -> Iterator[int]:
 @pytest.fixture
 def job(reaper: Reaper, tmp_path: pathlib.Path) -> Iterator[object]:
     """Starts jobs, and ends them."""
-    started: list[Job] = []
+    started: list[Program] = []
 
-    def start(code: str, *args: object) -> Job:
-        started.append(Job(reaper, tmp_path, code, *map(str, args)))
+    def start(code: str, *args: object) -> Program:
+        started.append(nightly(reaper, tmp_path, code, *map(str, args)))
         return started[-1]
 
     reaper.write_config(CLASS)
@@ -103,7 +81,7 @@ def job(reaper: Reaper, tmp_path: pathlib.Path) -> Iterator[object]:
         one.finish()
 
 
-def audit_until(reaper: Reaper, one: Job, reason: str, settings: dict[str, str]) -> Result:
+def audit_until(reaper: Reaper, one: Program, reason: str, settings: dict[str, str]) -> Result:
     """The first audit of it that gives this reason."""
     last: list[Result] = []
 
