@@ -22,7 +22,7 @@ struct state_fields {
 	char *field[STATE_FIELDS_MAX];
 };
 
-/* Takes one line; its fields may be changed. Returns 0; negative errno, which ends the reading. */
+/** Takes one line; its fields may be changed. @return 0; negative errno, which ends the reading. */
 typedef int state_file_line(void *arg, const struct state_fields *f);
 
 /**
