@@ -40,7 +40,7 @@ static bool is_header(const char *line, const char *header, const char *boot_id)
 }
 
 int state_file_parse(const char *bytes, size_t len, const char *header, const char *boot_id,
-		     size_t lines_max, state_file_line *take, void *arg)
+		     size_t lines_max, state_file_line *line, void *arg)
 {
 	const char *end = bytes + len;
 	size_t lines = 0;
@@ -48,18 +48,18 @@ int state_file_parse(const char *bytes, size_t len, const char *header, const ch
 	while (bytes < end) {
 		const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
 		size_t line_len = newline ? (size_t)(newline - bytes) : STATE_LINE_MAX;
-		char line[STATE_LINE_MAX];
+		char text[STATE_LINE_MAX];
 		struct state_fields f;
 		int r = 0;
 
-		if (line_len >= sizeof(line) || lines == lines_max || memchr(bytes, '\0', line_len))
+		if (line_len >= sizeof(text) || lines == lines_max || memchr(bytes, '\0', line_len))
 			return -EINVAL;
-		memcpy(line, bytes, line_len);
-		line[line_len] = '\0';
+		memcpy(text, bytes, line_len);
+		text[line_len] = '\0';
 		if (lines++ == 0)
-			r = is_header(line, header, boot_id) ? 0 : -EINVAL;
+			r = is_header(text, header, boot_id) ? 0 : -EINVAL;
 		else
-			r = split(line, &f) < 0 ? -EINVAL : take(arg, &f);
+			r = split(text, &f) < 0 ? -EINVAL : line(arg, &f);
 		if (r < 0)
 			return r;
 		bytes = newline + 1;

@@ -10,14 +10,13 @@ import time
 
 import pytest
 
-from harness.binary import Reaper
+from harness.binary import DUE_S, Reaper
 from harness.markers import host_record, record
 from harness.minihost import MiniHost, StartHost
 from harness.privilege import PRIVATE_UID, needs_root, needs_strace
 
 pytestmark = needs_root
 
-DUE_S = 1.5
 
 
 @pytest.fixture

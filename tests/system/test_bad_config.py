@@ -8,13 +8,12 @@ import time
 
 import pytest
 
-from harness.binary import Reaper, Result
+from harness.binary import DUE_S, Reaper, Result
 from harness.minihost import MiniHost, Worker
 from harness.privilege import STRANGER_UID, needs_root
 
 # Each after a good first section of four lines, so that the bad line is the sixth of the file.
 BAD_LINE = 6
-DUE_S = 1.2
 BAD = {
     "unknown key": "timeuot = 5m",
     "bad duration": "timeout = 5",

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from harness import procs
-from harness.binary import Reaper
+from harness.binary import DUE_S, Reaper
 from harness.markers import BOOT_ID
 from harness.minihost import Daemon, MiniHost, StartHost, Worker
 from harness.privilege import (
@@ -26,7 +26,6 @@ from harness.privilege import (
     needs_strace,
 )
 
-DUE_S = 1.2
 STORM_S = 4
 DAY_S = 86400
 

@@ -12,14 +12,13 @@ from collections.abc import Callable
 import pytest
 
 from harness import procs
-from harness.binary import Reaper
+from harness.binary import DUE_S, Reaper
 from harness.markers import BOOT_ID, PID_NS, host_record, record
 from harness.minihost import MiniHost, Worker
 from harness.privilege import STRANGER_UID, needs_root
 
 SETTLED_S = 2.5  # how long the workers of this file have been idle
 PAST_S = 2  # how long ago the records were written, as they say
-DUE_S = 1.2
 READ_S = 20  # whatever lies in marker_dir, a sweep is over by then
 MILLION = 1_000_000
 MORE_LOGS_THAN_ARE_READ = 4200

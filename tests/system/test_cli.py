@@ -13,14 +13,13 @@ import time
 import pytest
 
 from harness import procs
-from harness.binary import Reaper, Result
+from harness.binary import DUE_S, Reaper, Result
 from harness.minihost import Daemon, MiniHost
 from harness.privilege import STRANGER_UID, needs_root
 
 COMMANDS = ("audit", "sweep", "watch", "explain", "retire", "doctor", "check-config")
 COLUMNS = 80
 ESCAPE = "\033"
-DUE_S = 1.2
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from harness.binary import Reaper
+from harness.binary import DUE_S, Reaper
 from harness.minihost import MiniHost, Worker
 from harness.privilege import needs_strace
 
@@ -17,7 +17,6 @@ SIGNALS = "kill,tkill,tgkill,rt_sigqueueinfo,rt_tgsigqueueinfo,pidfd_send_signal
 FILTER = "seccomp,prctl"
 LOOKING = ["audit", "--dry-run", "-n sweep", "-n watch", "explain @", "-n retire @", "doctor",
            "check-config"]
-DUE_S = 1.2
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import pytest
 
 from harness import procs
-from harness.binary import Reaper
+from harness.binary import DUE_S, Reaper
 from harness.minihost import Daemon, MiniHost, Worker
 from harness.privilege import (
     FREEZER,
@@ -28,7 +28,6 @@ from harness.privilege import (
 
 CROWD = 200
 CROWD_LIMITS = {"policy.max_kills_per_sweep": "1000", "policy.max_kills_per_hour": "1000"}
-DUE_S = 1.2
 SHORT = {"policy.term_grace": "1s", "policy.kill_grace": "1s"}
 
 

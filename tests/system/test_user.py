@@ -8,14 +8,13 @@ import time
 
 import pytest
 
-from harness.binary import Reaper
+from harness.binary import DUE_S, Reaper
 from harness.markers import host_record, operator_record, record
 from harness.minihost import MiniHost, StartHost
 from harness.privilege import PRIVATE_UID, STRANGER_UID, needs_root
 
 pytestmark = needs_root
 
-DUE_S = 1.2
 
 
 def test_own_tree(user_reaper: Reaper, user_host: MiniHost) -> None:

@@ -25,6 +25,7 @@ from harness.minihost import Daemon, MiniHost
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCHEMA_FILE = ROOT / "docs" / "reaper.schema.json"
 RUN_S = 120
+DUE_S = 2.0  # after a timeout of 1 s, of which stolen processors hide some from who sleeps
 SANITIZER = re.compile(r"(Address|Leak|UndefinedBehavior|Memory)Sanitizer|runtime error:")
 
 Hosts = MiniHost | tuple[MiniHost, ...]  # as values of --host
