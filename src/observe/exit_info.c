@@ -57,7 +57,7 @@ static int open_stat(struct ident id, struct proc_stat *ret)
 
 int exit_info_pin(struct ident id)
 {
-	struct proc_stat stat;
+	struct proc_stat stat = { 0 };
 	_cleanup_close_ int dirfd = open_stat(id, &stat);
 
 	return dirfd < 0 ? dirfd : pin_pidfd(dirfd, id.pid);
@@ -86,7 +86,7 @@ static bool may_look_into(int dirfd)
 
 int exit_info_read_zombie(struct ident id, struct ending *ret)
 {
-	struct proc_stat stat;
+	struct proc_stat stat = { 0 };
 	_cleanup_close_ int dirfd = open_stat(id, &stat);
 
 	if (dirfd < 0)
