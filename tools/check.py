@@ -451,8 +451,8 @@ def lint(part: Part) -> None:
         "--enable=warning,performance,portability", "--platform=unix64", f"-j{os.cpu_count()}",
         "--suppress=missingIncludeSystem", "--suppress=memleak", "--suppress=resourceLeak", "-Isrc", "-D_GNU_SOURCE", "-D__linux__",
         '-DPACKAGE_VERSION="0"', '-DSYSCONFDIR="/etc"', *sources]))
-    # A third of the paths that clang's analyzer follows by itself: it is the dearest of all lints, and
-    # gcc's looks at every path after it.
+    # A third of the steps that clang's analyzer takes by itself, for it is the dearest of all lints;
+    # gcc's follows paths too.
     paths = "-Xclang -analyzer-config -Xclang max-nodes=75000"
     tidy = ["xargs", "-a", "@LIST@", "-d", "\\n", "-n", "4", f"-P{os.cpu_count()}",
             "sh", "-c", 'clang-tidy --quiet "$@" -- ' + " ".join(
