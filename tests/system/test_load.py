@@ -17,7 +17,7 @@ SETTINGS = {"policy.max_kills_per_sweep": "100000", "policy.max_kills_per_hour":
             "policy.sample": "200ms"}
 FDS_EACH = 4  # a pin of this test, and the host's end
 # A heap that grows with the square of the crowd, or leaks, does not get by with this.
-HEAP = 32 << 20 | WORKERS << 13
+HEAP = (32 << 20) + (WORKERS << 13)
 LIMITED = () if any(name.endswith("SAN_OPTIONS") for name in os.environ) else (
     "prlimit", f"--data={HEAP}")
 
