@@ -16,6 +16,7 @@
 
 #include "app/look.h"
 #include "app/watch_exits.h"
+#include "app/watch_members.h"
 #include "base/clock.h"
 #include "base/parse.h"
 
@@ -95,7 +96,7 @@ static int take_look(struct look *look, struct watch_exits *exits)
 
 	if (err < 0)
 		return err;
-	err = watch_exits_update(exits, &a, NULL);
+	err = watch_members_update(exits, &a, NULL);
 	audit_done(&a);
 	return err;
 }
