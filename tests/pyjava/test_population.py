@@ -227,7 +227,7 @@ def sweep_leaks(host, reaper):
     leaks = {host.noted(job) for job in jobs}
     for worker in leaks:
         checks.wait_blocked(worker, RECVFROM)
-    settle()
+    checks.wait_due(reaper, leaks)
     shares = sum(pss_bytes(worker.pid) for worker in leaks)
     told = reaper.audit().expect(1).doc["summary"]
     assert told["reap"] == 20

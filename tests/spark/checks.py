@@ -3,7 +3,7 @@
 
 import time
 import warnings
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Dict, Iterable
 
 import procs
 from binary import Reaper, Result
@@ -13,6 +13,9 @@ from sparkhost import Spark, SparkHang
 READ, POLL, RECVFROM = 0, 7, 45  # system call numbers of x86-64
 LEAK = {"reason": "peer-closed", "fence": "peer-closed", "blocked_in": "poll", "wait_forever": True}
 SILENT_S = 1.4  # longer than the timeout of binary.FAST and than its min_age
+# The scheduler's clock stands still while the machine's processors are stolen: what is silent for a
+# second may look younger, and is due a little later.
+LATE_S = 20.0
 
 
 def settle(seconds: float = SILENT_S) -> None:
@@ -26,9 +29,44 @@ def refresh(spark: Spark) -> None:
         spark.run("pooled_udf")
 
 
+def audit_until(reaper: Reaper, workers: Iterable[Proc], verdict: str, **settings: str) -> Result:
+    """The first audit in which each of these workers has this verdict."""
+    workers, last = list(workers), []
+
+    def all_judged() -> bool:
+        last[:] = [reaper.audit(**settings)]
+        rows = last[0].entries()
+        return all(who in rows and rows[who]["verdict"] == verdict for who in workers)
+
+    try:
+        procs.until(f"{verdict}: {workers}", all_judged, LATE_S)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {last[0]}") from None
+    return last[0]
+
+
+def wait_markers(reaper: Reaper, wanted: Dict[Proc, str]) -> None:
+    """Until the marker logs say so of these workers."""
+
+    def all_told() -> bool:
+        rows = reaper.audit().entries()
+        return all(who in rows and rows[who]["marker"] == marker for who, marker in wanted.items())
+
+    procs.until(f"the logs say {wanted}", all_told, LATE_S, 0.5)
+
+
+def wait_due(reaper: Reaper, due: Iterable[Proc], **settings: str) -> None:
+    """Until all that are workers, and no helpers of one, are to be ended."""
+    rows = reaper.audit(**settings).entries()
+    audit_until(reaper, {who for who in due if who not in rows or rows[who]["role"] == "worker"},
+                "reap", **settings)
+
+
 def sweep_ends(spark: Spark, reaper: Reaper, due: Iterable[Proc] = (), **settings: str) -> Result:
     """One sweep ends these processes and no other one of this Spark."""
     due = set(due)
+    if due and not spark.isolated:
+        wait_due(reaper, due, **settings)
     before = spark.snapshot()
     assert due <= before, f"gone before the sweep: {due - before}"
     result = reaper.sweep(**settings).expect(0)
@@ -55,7 +93,7 @@ def keeps(spark: Spark, reaper: Reaper, who: Proc, **members: Any) -> Result:
 
 def suspected(spark: Spark, reaper: Reaper, who: Proc) -> None:
     """Past `silent_after` it is reported, with the proof that is missing, and not ended."""
-    result = reaper.audit(silent_after="1s").expect(0)
+    result = audit_until(reaper, [who], "suspect", silent_after="1s").expect(0)
     row = result.holds(who, verdict="suspect", reason="silent", fence="none")
     assert row["missing"], row
     sweep_ends(spark, reaper, silent_after="1s")
@@ -64,7 +102,7 @@ def suspected(spark: Spark, reaper: Reaper, who: Proc) -> None:
 def reaped(spark: Spark, reaper: Reaper, who: Proc, more: Iterable[Proc] = (),
            **members: Any) -> Result:
     """The worker is due, with these members; a sweep ends it and `more` (its helpers)."""
-    result = reaper.audit().expect(1)
+    result = audit_until(reaper, [who], "reap").expect(1)
     result.holds(who, verdict="reap", **members)
     assert result.due() == {who}, result
     sweep_ends(spark, reaper, {who, *more})

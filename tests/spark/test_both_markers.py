@@ -16,7 +16,7 @@ import pytest
 import checks
 import hostmarkers
 import procs
-from checks import LEAK, POLL, next_job_works, reaped, settle
+from checks import LEAK, POLL, next_job_works, reaped
 
 MASTERS = {"local": "local[8,4]", "cluster": "local-cluster[1,4,1024]"}
 COMPLETE_S = 15  # until the last beat tells of what was there before it
@@ -84,7 +84,7 @@ def test_healthy_spark(start_spark, reaper_for, tmp_path_factory, plain, kind):
             audits.finish()
         assert audits.looks > 5 and not audits.odd, audits.odd[:3]
 
-        settle(4)
+        checks.wait_markers(reaper, dict.fromkeys(seen, "pooled"))
         result = reaper.sweep().expect(0)
         assert not result.actions
         said = hostmarkers.told(logs)
@@ -117,7 +117,7 @@ def test_its_leaks_are_ended_as_before(start_spark, reaper_for, tmp_path_factory
         worker = spark.noted(job)
         checks.wait_half_closed(worker)
         checks.wait_blocked(worker, POLL)
-        settle(4)
+        checks.wait_markers(reaper, {worker: "ended", **dict.fromkeys(pooled, "pooled")})
         result = reaped(spark, reaper, worker, socket="peer-closed", marker="ended", **LEAK)
         for who in pooled:
             result.holds(who, verdict="keep", reason="pooled", marker="pooled")

@@ -76,7 +76,7 @@ class TestWithoutReuse:
         assert not procs.wait_gone([Proc(pid, start)], 10), "the worker stayed"
         assert procs.read_stat(helper.pid).ppid == 1
         settle()
-        result = reaper.audit().expect(0)
+        result = checks.audit_until(reaper, [helper], "suspect").expect(0)
         result.holds(helper, role="lost-helper", verdict="suspect", reason="lost-helper",
                      fence="none")
         sweep_ends(spark, reaper)
@@ -123,7 +123,7 @@ class TestDeadDaemon:
             first = sweep_ends(spark, reaper, timeout="1h")
             first.holds(inner, verdict="keep", reason="waiting", socket="peer-closed")
             settle()
-            due = reaper.audit().expect(1)
+            due = checks.audit_until(reaper, [inner], "reap").expect(1)
             due.holds(inner, **{**LEAK, "reason": "host-gone", "fence": "host-gone"},
                       verdict="reap", socket="peer-closed")
             result = sweep_ends(spark, reaper, {worker})

@@ -80,14 +80,15 @@ class TestHealthy:
 
     @pytest.mark.spark4
     def test_taken_and_not_yet_sent_a_byte(self, spark, reaper):
-        spark.pool(2)
+        pooled = spark.pool(2)
         job = spark.begin("zipped")
         left = spark.noted(f"{job}-left")
         settle()
         before = spark.snapshot()
         look = reaper.audit().expect(0)
         sweep_ends(spark, reaper)
-        late = reaper.audit(silent_after="1s").expect(0)
+        others = set(pooled) - {left}
+        late = checks.audit_until(reaper, others, "suspect", silent_after="1s").expect(0)
         spark.enough(job)
         (pair,) = spark.value(job)
         assert Proc(*pair[0]) == left
@@ -116,6 +117,7 @@ class TestEarlyStop:
         row = waiting.holds(worker, verdict="keep", reason="waiting", fence="peer-closed")
         waited = min(row["fence_age_ms"], row["blocked_ms"])
         assert abs(300_000 - waited - row["due_in_ms"]) <= 1000, row
+        checks.wait_due(reaper, [worker])
         asked = procs.boottime_ms()
         row = reaper.audit().expect(1).worker(worker)
         youngest = asked - closed - 1000

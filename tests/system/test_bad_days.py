@@ -67,7 +67,7 @@ def test_hidepid(user_reaper: Reaper, user_host: MiniHost, host: MiniHost) -> No
     """hidepid=2: one's own trees are judged as ever, others' are not there; doctor says so."""
     leak, = user_host.daemon().leak()
     host.daemon().leak()
-    time.sleep(DUE_S)
+    user_reaper.wait_due(leak)
     hide = in_private_mounts("mount -t proc -o hidepid=2 proc /proc")
     drop = ("setpriv", f"--reuid={user_reaper.uid}", f"--regid={user_reaper.uid}",
             "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
@@ -150,7 +150,7 @@ def test_the_control(reaper: Reaper, due_leak: Worker) -> None:
 def test_state_dir_full(reaper: Reaper, daemon: Daemon) -> None:
     """History is a convenience: without room for it a leak that is due still ends."""
     leak, = daemon.leak()
-    time.sleep(DUE_S)
+    reaper.wait_due(leak)
     fill = (f"mount -t tmpfs -o size=8k none {reaper.state_dir}\n"
             f"chmod 750 {reaper.state_dir}\ntouch {reaper.state_dir}/lock\n"
             f"chmod 640 {reaper.state_dir}/lock\n"
@@ -244,7 +244,7 @@ def fork_storm() -> Iterator[None]:
 def test_pids_that_vanish(reaper: Reaper, daemon: Daemon) -> None:
     """Processes vanish between any two reads: they are dropped, and nothing else changes."""
     pooled, leak = daemon.open(), daemon.leak()[0]
-    time.sleep(DUE_S)
+    reaper.wait_due(leak)
     with fork_storm():
         deadline = time.monotonic() + STORM_S
         while time.monotonic() < deadline:
@@ -270,7 +270,7 @@ def test_workers_that_vanish(reaper: Reaper, daemon: Daemon) -> None:
 def test_host_exits_during_a_sweep(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """The JVM leaves, and its daemon and workers with it, while workers are being ended."""
     leaks = daemon.leak(10)
-    time.sleep(DUE_S)
+    reaper.wait_due(*leaks)
     with reaper.begin("sweep", host=host, prefix=lost_signals(),
                       settings={"policy.term_grace": "20s"}) as running:
         procs.until("the first intent", reaper.audit_records)
@@ -290,7 +290,7 @@ def test_signal_in_the_middle_of_a_kill(reaper: Reaper, host: MiniHost, daemon: 
     """It leaves at once, no line is torn, and the next sweep finishes from fresh evidence."""
     leaks = daemon.leak(5)
     pooled = daemon.open()
-    time.sleep(DUE_S)
+    reaper.wait_due(*leaks)
     with reaper.begin("sweep", host=host, prefix=lost_signals(),
                       settings={"policy.term_grace": "30s"}) as running:
         procs.until("the first intent", reaper.audit_records)
@@ -308,7 +308,7 @@ def test_signal_between_the_looks(reaper: Reaper, host: MiniHost, daemon: Daemon
                                   number: int) -> None:
     """Who is told to stop does not first end what is due."""
     leak, = daemon.leak()
-    time.sleep(DUE_S)
+    reaper.wait_due(leak)
     with reaper.begin("sweep", host=host, settings={"policy.sample": "20s"}) as running:
         time.sleep(1)
         running.pinned.signal(number)
@@ -339,7 +339,7 @@ def test_broken_pipe_does_not_stop_a_sweep(reaper: Reaper, host: MiniHost,
                                            daemon: Daemon) -> None:
     """Whoever reads its output leaves; what was begun is finished and told."""
     leaks = daemon.leak(5)
-    time.sleep(DUE_S)
+    reaper.wait_due(*leaks)
     shell(reaper, host, "-v sweep", "| true")
     assert all(leak.pinned.has_ended(1) for leak in leaks)
     assert len(reaper.audit_records()) == 10
@@ -350,7 +350,7 @@ def test_closed_descriptors(reaper: Reaper, host: MiniHost, daemon: Daemon,
                             closing: str) -> None:
     """With 0, 1 or 2 closed no file of ours takes their place and gets a message written to it."""
     leak, = daemon.leak()
-    time.sleep(DUE_S)
+    reaper.wait_due(leak)
     shell(reaper, host, "-v sweep", closing)
     assert leak.pinned.has_ended(1)
     assert [r["record"] for r in reaper.audit_records()] == ["intent", "outcome"]
@@ -361,7 +361,7 @@ def test_few_descriptors(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None
     """Out of descriptors: candidates are skipped or told, and nobody wrong is hit."""
     pooled = daemon.open()
     leaks = daemon.leak(20)
-    time.sleep(DUE_S)
+    reaper.wait_due(*leaks)
     result = reaper.run("sweep", host=host, prefix=("prlimit", "--nofile=16:16"))
     assert result.rc in (0, 1, 3), result
     assert pooled.serves()

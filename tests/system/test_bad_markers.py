@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from harness import procs
-from harness.binary import DUE_S, Reaper
+from harness.binary import Reaper
 from harness.markers import BOOT_ID, PID_NS, host_record, record
 from harness.minihost import MiniHost, Worker
 from harness.privilege import STRANGER_UID, needs_root
@@ -243,7 +243,7 @@ def test_missing_marker_dir(reaper: Reaper, host: MiniHost) -> None:
     """No markers is the normal case."""
     leak, = host.daemon().leak()
     reaper.marker_dir.rmdir()
-    time.sleep(DUE_S)
+    reaper.wait_due(leak)
     assert reaper.sweep(host).expect(0).acted_on == {leak.pid}
 
 
@@ -289,7 +289,7 @@ def test_many_logs(reaper: Reaper, host: MiniHost) -> None:
     text = header(host)
     for number in range(MORE_LOGS_THAN_ARE_READ):
         (reaper.marker_dir / f"{number}.log").write_text(text)
-    time.sleep(DUE_S)
+    reaper.wait_due(leak)
     began = time.monotonic()
     assert reaper.sweep(host).expect(0).acted_on == {leak.pid}
     assert time.monotonic() - began < READ_S
@@ -319,7 +319,7 @@ def test_replaced_while_it_is_read(reaper: Reaper, host: MiniHost) -> None:
             result = reaper.audit(host)
             assert result.rc in (0, 1), result
             assert result.verdict(pooled)[0] == "keep"
-        time.sleep(DUE_S)
+        reaper.wait_due(leak)
         assert reaper.sweep(host).expect(0).acted_on == {leak.pid}
     finally:
         stop.set()

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import pytest
 
 from harness import procs
-from harness.binary import DUE_S, Reaper
+from harness.binary import Reaper
 from harness.minihost import Daemon, MiniHost, Worker
 from harness.privilege import (
     FREEZER,
@@ -34,13 +34,6 @@ SHORT = {"policy.term_grace": "1s", "policy.kill_grace": "1s"}
 @pytest.fixture
 def daemon(host: MiniHost) -> Daemon:
     return host.daemon()
-
-
-def due(reaper: Reaper, *workers: Worker) -> None:
-    """Let the timeout pass for workers that are fenced by now, and each come to rest."""
-    assert workers
-    time.sleep(DUE_S)
-    reaper.audit_until_due(tuple({worker.host for worker in workers}), *workers)
 
 
 def intents(reaper: Reaper) -> list[int]:
@@ -64,7 +57,7 @@ def test_only_the_due_end(reaper: Reaper, host: MiniHost, daemon: Daemon) -> Non
     slow.task("bigwrite 30000000")
     signed_off.task("signoff 300000")
     leaks = daemon.leak(3)
-    due(reaper, *leaks)
+    reaper.wait_due(*leaks)
     result = reaper.sweep(host).expect(0)
     assert result.acted_on == {leak.pid for leak in leaks}
     assert all(leak.pinned.has_ended() for leak in leaks)
@@ -78,7 +71,7 @@ def test_only_the_due_end(reaper: Reaper, host: MiniHost, daemon: Daemon) -> Non
 def test_nothing_left_to_do(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """The second sweep finds nothing, says nothing and ends with 0."""
     leak, = daemon.leak()
-    due(reaper, leak)
+    reaper.wait_due(leak)
     first = reaper.run("sweep", host=host).expect(0)
     assert str(leak.pid) in first.out
     second = reaper.run("sweep", host=host).expect(0)
@@ -90,7 +83,7 @@ def test_audit_says_what_a_sweep_would_end(reaper: Reaper, host: MiniHost,
                                            daemon: Daemon) -> None:
     """audit and a dry sweep: 1 while something is due, and it is still there."""
     leak, = daemon.leak()
-    due(reaper, leak)
+    reaper.wait_due(leak)
     reaper.audit(host).expect(1)
     reaper.run("--json", "-n", "sweep", host=host).expect(1)
     assert leak.is_alive()
@@ -103,7 +96,7 @@ def test_action_and_audit_log(reaper: Reaper, host: MiniHost, daemon: Daemon) ->
     leak = daemon.open()
     leak.task("memory 40 then poll")
     leak.close()
-    due(reaper, leak)
+    reaper.wait_due(leak)
     action = reaper.sweep(host).expect(0).action(leak)
     assert action["start"] == leak.start
     assert action["signal"] == signal.SIGTERM and action["outcome"] == "exited"
@@ -122,7 +115,7 @@ def test_host_limits_the_sweep(reaper: Reaper, host: MiniHost, daemon: Daemon,
     other = start_host()  # type: ignore[operator]
     theirs, = other.daemon().leak()
     ours, = daemon.leak()
-    due(reaper, ours, theirs)
+    reaper.wait_due(ours, theirs)
     assert reaper.sweep(host).expect(0).acted_on == {ours.pid}
     assert theirs.is_alive()
     assert reaper.sweep((host, other)).expect(0).acted_on == {theirs.pid}
@@ -136,7 +129,7 @@ def test_ignored_term(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     worker = daemon.open()
     worker.task("ignore-term then poll")
     worker.close()
-    due(reaper, worker)
+    reaper.wait_due(worker)
     action = reaper.sweep(host).expect(0).action(worker)
     assert action["signal"] == signal.SIGKILL and action["outcome"] == "killed"
     assert action["took_ms"] < 4000
@@ -147,7 +140,7 @@ def test_blocked_term(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     worker = daemon.open()
     worker.task("block-term then poll")
     worker.close()
-    due(reaper, worker)
+    reaper.wait_due(worker)
     action = reaper.sweep(host).expect(0).action(worker)
     assert action["signal"] == signal.SIGKILL and action["outcome"] == "killed"
 
@@ -159,7 +152,7 @@ def test_caught_term(reaper: Reaper, host: MiniHost, daemon: Daemon,
     heard = workdir / "heard"
     worker.task(f"catch-term {heard} then poll")
     worker.close()
-    due(reaper, worker)
+    reaper.wait_due(worker)
     action = reaper.sweep(host, settings={"policy.term_grace": "30s"}).expect(0).action(worker)
     assert action["signal"] == signal.SIGKILL and action["outcome"] == "killed"
     assert action["took_ms"] < 2000
@@ -170,7 +163,7 @@ def test_caught_term(reaper: Reaper, host: MiniHost, daemon: Daemon,
 def test_term_then_kill(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """SIGTERM that does not help is followed by SIGKILL after term_grace, not before."""
     leaks = daemon.leak(2)
-    due(reaper, *leaks)
+    reaper.wait_due(*leaks)
     result = reaper.sweep(host, prefix=lost_signals("1..2"), settings=SHORT).expect(0)
     for leak in leaks:
         action = result.action(leak)
@@ -182,7 +175,7 @@ def test_term_then_kill(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
 def test_unkillable(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """Gone is what the kernel says is gone; a worker that stays is told, and 1 is the status."""
     leak, = daemon.leak()
-    due(reaper, leak)
+    reaper.wait_due(leak)
     result = reaper.sweep(host, prefix=lost_signals(), settings=SHORT).expect(1)
     action = result.action(leak)
     assert action["outcome"] == "unkillable" and action["freed_bytes"] is None
@@ -197,7 +190,7 @@ def test_helpers_go_with_their_worker(reaper: Reaper, host: MiniHost, daemon: Da
     worker = daemon.open()
     worker.task("helper then subprocess then session-subprocess then bigargs then poll")
     worker.close()
-    due(reaper, worker)
+    reaper.wait_due(worker)
     reaper.sweep(host).expect(0)
     assert worker.pinned.has_ended()
     assert all(helper.has_ended(1) for helper in worker.helpers)
@@ -208,7 +201,7 @@ def test_helpers_no(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     worker = daemon.open()
     worker.task("helper then subprocess then poll")
     worker.close()
-    due(reaper, worker)
+    reaper.wait_due(worker)
     reaper.sweep(host, settings={"policy.helpers": "no"}).expect(0)
     shares, apart = worker.helpers
     assert worker.pinned.has_ended() and shares.has_ended(1)
@@ -235,7 +228,7 @@ def test_helper_of_an_orphan(reaper: Reaper, host: MiniHost) -> None:
     worker.task("helper then poll")
     daemon.pinned.kill()
     reaper.run("retire", str(worker.pid)).expect(0)
-    time.sleep(1.5)
+    reaper.wait_due(worker)
     reaper.sweep(host).expect(0)
     assert worker.pinned.has_ended() and worker.helpers[0].has_ended(1)
 
@@ -245,7 +238,7 @@ def test_protected_helper(reaper: Reaper, host: MiniHost, daemon: Daemon) -> Non
     worker = daemon.open()
     worker.task("subprocess then poll")
     worker.close()
-    due(reaper, worker)
+    reaper.wait_due(worker)
     reaper.write_config("[protect]\ncomm = sleep\n")
     reaper.sweep(host).expect(0)
     assert worker.pinned.has_ended() and not worker.helpers[0].has_ended()
@@ -257,7 +250,7 @@ def test_protected_helper_that_shares_the_socket(reaper: Reaper, host: MiniHost,
     worker = daemon.open()
     worker.task("helper precious then poll")
     worker.close()
-    due(reaper, worker)
+    reaper.wait_due(worker)
     reaper.write_config("[protect]\ncomm = precious\n")
     result = reaper.sweep(host).expect(0)
     assert result.verdict(worker) == ("keep", "protected")
@@ -270,7 +263,7 @@ def test_protected_helper_that_shares_the_socket(reaper: Reaper, host: MiniHost,
 def kept(reaper: Reaper, host: MiniHost, worker: Worker, reason: str) -> None:
     """A fenced worker of that reason outlives a sweep in which its neighbour goes."""
     neighbour, = worker.daemon.leak()
-    due(reaper, neighbour)
+    reaper.wait_due(neighbour)
     result = reaper.sweep(host)
     assert result.verdict(worker) == ("keep", reason)
     assert result.acted_on == {neighbour.pid}
@@ -344,7 +337,7 @@ def test_progress(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     worker.task("cpu")
     worker.close()
     neighbour, = daemon.leak()
-    due(reaper, neighbour)
+    reaper.wait_due(neighbour)
     result = reaper.sweep(host)
     worker.pinned.kill()
     assert result.verdict(worker) == ("keep", "running")
@@ -357,7 +350,7 @@ def test_progress(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
 def test_breaker_per_sweep(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """Beyond max_kills_per_sweep nothing is ended, and the exit status says that a leak stays."""
     leaks = daemon.leak(3)
-    due(reaper, *leaks)
+    reaper.wait_due(*leaks)
     limit = {"policy.max_kills_per_sweep": "2"}
     first = reaper.sweep(host, settings=limit).expect(1)
     assert len(first.acted_on) == 2
@@ -369,7 +362,7 @@ def test_breaker_per_sweep(reaper: Reaper, host: MiniHost, daemon: Daemon) -> No
 def test_breaker_per_hour(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """The hour's limit holds from one sweep to the next."""
     leaks = daemon.leak(3)
-    due(reaper, *leaks)
+    reaper.wait_due(*leaks)
     limit = {"policy.max_kills_per_hour": "2"}
     assert len(reaper.sweep(host, settings=limit).expect(1).acted_on) == 2
     assert reaper.sweep(host, settings=limit).expect(1).acted_on == set()
@@ -381,7 +374,7 @@ def test_longest_blocked_first(reaper: Reaper, host: MiniHost, daemon: Daemon) -
     first, = daemon.leak()
     time.sleep(0.5)
     rest = daemon.leak(2)
-    due(reaper, *rest)
+    reaper.wait_due(*rest)
     result = reaper.sweep(host, settings={"policy.max_kills_per_sweep": "1"}).expect(1)
     assert result.acted_on == {first.pid}
 
@@ -389,7 +382,7 @@ def test_longest_blocked_first(reaper: Reaper, host: MiniHost, daemon: Daemon) -
 def test_lock(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """Two reapers never act at once: the second ends with 4 and does nothing."""
     leak, = daemon.leak()
-    due(reaper, leak)
+    reaper.wait_due(leak)
     with open(reaper.state_dir / "lock", "w", encoding="ascii") as lock:
         os.fchmod(lock.fileno(), 0o640)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -403,7 +396,7 @@ def test_lock(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
 def test_many_reapers_at_once(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """However many start together, every leak has one intent and one outcome."""
     leaks = daemon.leak(10)
-    due(reaper, *leaks)
+    reaper.wait_due(*leaks)
     with contextlib.ExitStack() as stack:
         running = [stack.enter_context(reaper.begin("sweep", host=host)) for _ in range(4)]
         codes = [one.result().rc for one in running]
@@ -417,7 +410,7 @@ def test_a_crowd(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """Two hundred leaks at once end within term_grace + 5 s, each with intent and outcome."""
     pooled = daemon.open()
     leaks = daemon.leak(CROWD)
-    due(reaper, *leaks)
+    reaper.wait_due(*leaks)
     result = reaper.sweep(host, settings={**CROWD_LIMITS, "policy.term_grace": "10s"}).expect(0)
     assert result.took_s < 10 + 5
     everyone = {leak.pid for leak in leaks}
@@ -434,7 +427,7 @@ def test_a_stubborn_crowd(reaper: Reaper, host: MiniHost, daemon: Daemon) -> Non
     for leak in leaks:
         leak.task("ignore-term then poll")
         leak.close()
-    due(reaper, *leaks)
+    reaper.wait_due(*leaks)
     result = reaper.sweep(host).expect(0)
     assert result.took_s < 2 + 5
     assert all(result.action(leak)["outcome"] == "killed" for leak in leaks)
@@ -446,7 +439,7 @@ def test_a_stubborn_crowd(reaper: Reaper, host: MiniHost, daemon: Daemon) -> Non
 def test_verbose_lines(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """-v --json: one line per event, each with schema, time and event."""
     leak, = daemon.leak()
-    due(reaper, leak)
+    reaper.wait_due(leak)
     lines = reaper.run_argv(reaper.argv(("-v", "--json", "sweep"), (host,), None)).out
     events = [json.loads(line) for line in lines.splitlines()]
     assert all(e["schema"] == "reaper/1" and e["time"] and e["event"] for e in events)
@@ -458,7 +451,7 @@ def test_verbose_lines(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
 def test_files_are_not_for_everybody(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """What reaper writes names processes of all users: 0640, directories 0750."""
     leak, = daemon.leak()
-    due(reaper, leak)
+    reaper.wait_due(leak)
     state = reaper.home / "made" / "state"
     log = reaper.home / "made" / "log" / "audit.jsonl"
     reaper.home.joinpath("made").mkdir(mode=0o755)

@@ -40,7 +40,7 @@ def test_own_markers(user_reaper: Reaper, start_host: StartHost) -> None:
     by_host, by_operator, other = daemon.open(), daemon.open(), daemon.open()
     host.marker(f"retired worker={by_host.identity}")
     user_reaper.run("retire", str(by_operator.pid)).expect(0)
-    time.sleep(DUE_S)
+    user_reaper.wait_due(by_host, by_operator)
     assert user_reaper.sweep(host).expect(0).acted_on == {by_host.pid, by_operator.pid}
     assert other.serves()
 
@@ -48,7 +48,7 @@ def test_own_markers(user_reaper: Reaper, start_host: StartHost) -> None:
 def test_default_paths(user_reaper: Reaper, user_host: MiniHost) -> None:
     """Without a configuration everything goes to the user's own directories."""
     leak, = user_host.daemon().leak()
-    time.sleep(DUE_S)
+    user_reaper.wait_due(leak)
     argv = [str(user_reaper.binary), "--host", str(user_host.pid), "--set", "policy.timeout=1s",
             "--set", "policy.min_age=1s", "--set", "policy.sample=100ms", "sweep"]
     user_reaper.run_argv(argv).expect(0)
@@ -121,7 +121,7 @@ def test_foreign_operator_is_not_believed(reaper: Reaper, user_reaper: Reaper,
 def test_root_sweeps_for_a_user(reaper: Reaper, user_host: MiniHost) -> None:
     """Root's reaper ends a user's leak; that is what cron runs."""
     leak, = user_host.daemon().leak()
-    time.sleep(DUE_S)
+    reaper.wait_due(leak)
     assert reaper.sweep(user_host).expect(0).acted_on == {leak.pid}
 
 
@@ -140,7 +140,7 @@ def test_not_dumpable(user_reaper: Reaper, user_host: MiniHost) -> None:
 def test_signal_right_without_reading_right(reaper: Reaper, user_host: MiniHost) -> None:
     """CAP_KILL alone: another user's worker could be ended, but not be judged."""
     leak, = user_host.daemon().leak()
-    time.sleep(DUE_S)
+    reaper.wait_due(leak)
     for path in (reaper.home, reaper.marker_dir, reaper.state_dir, reaper.audit_log.parent):
         shutil.chown(path, STRANGER_UID, STRANGER_UID)
     shutil.chown(reaper.config, STRANGER_UID, STRANGER_UID)
@@ -156,7 +156,7 @@ def test_few_capabilities(reaper: Reaper, user_host: MiniHost, caps: str) -> Non
     """A service user with the capabilities of the shipped unit: what it can judge, it ends."""
     daemon = user_host.daemon()
     pooled, leak = daemon.open(), daemon.leak()[0]
-    time.sleep(DUE_S)
+    reaper.wait_due(leak)
     for path in (reaper.home, reaper.marker_dir, reaper.state_dir, reaper.audit_log.parent,
                  reaper.config):
         shutil.chown(path, STRANGER_UID, STRANGER_UID)

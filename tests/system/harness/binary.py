@@ -217,6 +217,11 @@ class Reaper:
             raise AssertionError(f"{error}: {last[0]}") from None
         return last[0]
 
+    def wait_due(self, *workers: Any) -> None:
+        """Let the timeout pass for workers that are fenced by now, and each come to rest."""
+        assert workers
+        self.audit_until_due(tuple({worker.host for worker in workers}), *workers)
+
     def judge(self, daemon: Daemon, **more: Any) -> Result:
         """Audit when a leak that is younger than the daemon's other workers is due."""
         control, = daemon.leak()
