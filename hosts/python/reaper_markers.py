@@ -259,8 +259,11 @@ def done(code=0):
 def name_thread(text):
     """Show a text as this thread's name, 15 bytes of it, in `ps -o comm` and `top -H`."""
     with contextlib.suppress(OSError):
-        with open("/proc/self/task/%d/comm" % threading.get_native_id(), "wb") as file:
-            file.write(text.encode("ascii", "replace")[:15])
+        fd = os.open("/proc/self/task/%d/comm" % threading.get_native_id(), os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(fd, text.encode("ascii", "replace")[:15])
+        finally:
+            os.close(fd)
 
 
 def telling_when_done(log, worker):
