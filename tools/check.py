@@ -31,7 +31,7 @@ LOGS = BUILD / "check"
 TAG = "REAPER_CHECK_RUN"
 HEARTBEAT_S = 20
 AGAIN_MOST = 12  # tests of one run that get a second chance; more than that is no accident
-ONLY_ONCE = ("tests/spark/", "tests/pyjava/", "test_only_the_due_end", "test_dry_run")
+ONLY_ONCE = ("tests/spark/", "tests/pyjava/", "tests/faults/", "test_only_the_due_end", "test_dry_run")
 INTERRUPT_S = 60  # what a test run gets to end its processes after Ctrl-C
 STRAGGLER_S = 10  # what a process that is just ending gets
 TAIL_LINES = 40
@@ -65,7 +65,10 @@ LIMITS = {
     "quickstart": 300,
     "install": 300,
     "bench": 600,
+    "faults": 1800,
 }
+PID_REUSES = 200_000  # numbers that are given away in the middle of a kill
+PID_REUSES_SEEN = 2_000  # of those, that are seen when the signals go by number
 
 
 @dataclass
@@ -653,6 +656,20 @@ def bench(part: Part) -> None:
         part.judge("make bench", part.run("make bench", ["make", "bench"], cwd=BUILD, show=True))
 
 
+def faults(part: Part) -> None:
+    """Calls of a sweep fail, it is killed at any of them, its victims' numbers are given away."""
+    if not build(part, "", *GCC):
+        return
+    pytest(part, "small JVM host", "tests/faults", {})
+    program = "tests/torture/pid_reuse"
+    if not part.judge("make pid_reuse", part.run("make", ["make", program], cwd=BUILD)):
+        return
+    for how, trials in (("--control", PID_REUSES_SEEN), ("", PID_REUSES)):
+        done = part.run(f"pid_reuse{how}", [f"./{program}", *how.split(), str(trials)], cwd=BUILD,
+                        show=True)
+        part.judge(f"pid_reuse {how or trials}", done)
+
+
 def install(part: Part) -> None:
     if not build(part, *INSTALL):
         return
@@ -701,7 +718,7 @@ PARTS: dict[str, Callable[[Part], None]] = {
     "lint": lint, "unit": unit, "coverage": coverage, "mutate": mutate, "sanitize": sanitize,
     "system": system, "spark": spark, "pyjava": pyjava, "jvm": jvm, "python": python,
     "distcheck": distcheck, "quickstart": quickstart,
-    "install": install, "bench": bench,
+    "install": install, "bench": bench, "faults": faults,
 }
 
 

@@ -75,12 +75,22 @@ static bool refuse(struct victim *v, int sig, int err, uint64_t now_ms)
 	return finish(v, OUTCOME_REFUSED, now_ms);
 }
 
-/* Raised only for a process that is about to end, and only where CAP_SYS_NICE allows it; the number is
- * its own, since the pin still answers. */
+/*
+ * Raised only for a process that is about to end, and only where CAP_SYS_NICE allows it. There is no such
+ * call for a pidfd: the number is its own only if the pin still answers afterwards. If not, whoever has it
+ * now gets back what that number had before.
+ */
 static void hurry(const struct victim *v)
 {
-	if (pin_alive(v->dirfd))
-		(void)setpriority(PRIO_PROCESS, (id_t)v->id.pid, PRIORITY_HIGHEST);
+	id_t pid = (id_t)v->id.pid;
+	int before;
+
+	errno = 0;
+	before = getpriority(PRIO_PROCESS, pid);
+	if (errno || !pin_alive(v->dirfd))
+		return;
+	if (setpriority(PRIO_PROCESS, pid, PRIORITY_HIGHEST) == 0 && !pin_alive(v->dirfd))
+		(void)setpriority(PRIO_PROCESS, pid, before);
 }
 
 static bool signal_now(struct victim *v, int sig, const struct act_graces *graces, uint64_t now_ms)

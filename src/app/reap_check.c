@@ -39,6 +39,8 @@ const char *reap_check(const struct reap *r, const struct victim *v)
 		return "it cannot be looked at again";
 	if (now.vanished)
 		return NULL;
+	if (!now.ids_known)
+		return "it cannot be looked at again";
 	if (!reap_same_uids(&now, &then->ev) || now.exe_setuid)
 		return "it is another user's";
 	if (now.tracer || now.dumping == TRI_YES)

@@ -171,14 +171,14 @@ static bool is_gone(const struct action_record *record)
 	       record->outcome == OUTCOME_VANISHED;
 }
 
-/* What the second look spared is no leak: it was found to be of use. */
+/* What the second look spared is no leak: it was found to be of use. Who was signalled before is one. */
 size_t round_left(const struct round *r)
 {
 	size_t left = 0;
 
 	for (size_t i = 0; i < r->record_count; i++)
 		left += role_is_judged(r->records[i].role) && !is_gone(&r->records[i]) &&
-			r->records[i].outcome != OUTCOME_SPARED;
+			(r->records[i].outcome != OUTCOME_SPARED || r->records[i].signal);
 	return left;
 }
 
