@@ -90,6 +90,11 @@ def test_every_task_is_told_once(spark, logs):
     rows = spark.run("pooled", workers=4)
     assert [row[2] for row in rows] == [0] * 4
     assert len(spark.run("pooled_udf")) > 0
+    workers = {f"{row[0]}:{row[1]}" for row in rows}
+    # it is done when its last byte is sent, so its host may know its result before the log does
+    procs.until("each worker has said that it is done", lambda: {
+        fields["worker"]: event for event, fields in records(logs)
+        if fields.get("worker") in workers} == dict.fromkeys(workers, "done"))
     begun, done, daemons = collections.Counter(), collections.Counter(), []
     for event, fields in records(logs):
         if event == "daemon":
@@ -101,6 +106,5 @@ def test_every_task_is_told_once(spark, logs):
     assert {f"{who.pid}:{who.start}" for who in spark.daemons()} <= set(daemons)
     assert begun and set(begun.values()) == {1}, begun
     by_worker = collections.Counter(worker for _, worker in begun)
-    for row in rows:
-        worker = f"{row[0]}:{row[1]}"
+    for worker in workers:
         assert done[worker] == by_worker[worker] > 0
