@@ -60,7 +60,7 @@ void round_say_failed(const struct round *r, int err);
 /** Breaks off: what is alive is reported as held. */
 void round_stop(struct round *r, const char *why);
 
-/** @return what is left leaking: due workers that are neither gone nor spared. */
+/** @return what is left leaking: due workers that are neither gone nor, before a signal, spared. */
 size_t round_left(const struct round *r);
 
 /**
