@@ -12,6 +12,7 @@
 #define FILE_NAME "history"
 #define HEADER    "reaper-history/1 boot="
 #define NO_WAIT   "-"
+#define CPU_MARK  ','
 
 enum {
 	SYMBOL_MAX = EVIDENCE_WCHAN_MAX - 1,
@@ -59,8 +60,22 @@ static int parse_hex(const char *text, size_t len, uint64_t *ret)
 	return 0;
 }
 
+/* Behind the place: how much CPU time it had used, and when; without it that is not known. */
+static int parse_cpu(char *text, struct history_entry *e)
+{
+	char *cpu = strchr(text, CPU_MARK), *ms = cpu ? strchr(cpu + 1, CPU_MARK) : NULL;
+
+	if (!cpu)
+		return 0;
+	if (!ms)
+		return -EINVAL;
+	*cpu++ = '\0';
+	*ms++ = '\0';
+	return state_file_u64(cpu, &e->cpu_ns) || state_file_u64(ms, &e->before_ms) ? -EINVAL : 0;
+}
+
 /* nr:sp:pc, or @wchan. */
-static int parse_wait(char *text, struct history_entry *e)
+static int parse_place(char *text, struct history_entry *e)
 {
 	char *sp = strchr(text, ':'), *pc = sp ? strchr(sp + 1, ':') : NULL;
 	uint64_t nr;
@@ -126,7 +141,7 @@ static int parse_seen(struct history *h, const struct state_fields *f)
 	if (kind == SEEN_WAIT) {
 		e->wait_ms = ms;
 		e->looks = 1;
-		return parse_wait(f->field[4], e);
+		return parse_cpu(f->field[4], e) ? -EINVAL : parse_place(f->field[4], e);
 	}
 	if (strcmp(f->field[4], NO_WAIT))
 		return -EINVAL;
@@ -167,14 +182,24 @@ int history_file_parse(const char *bytes, size_t len, const char *boot_id, struc
 
 /* ---- history to bytes ---- */
 
+static void format_wait(const struct history_entry *e, struct buf *ret)
+{
+	if (e->wchan[0])
+		buf_printf(ret, "@%s", e->wchan);
+	else
+		buf_printf(ret, "%" PRId64 ":%" PRIx64 ":%" PRIx64, e->nr, e->sp, e->pc);
+	if (e->cpu_ns != UNKNOWN_U64)
+		buf_printf(ret, "%c%" PRIu64 "%c%" PRIu64, CPU_MARK, e->cpu_ns, CPU_MARK,
+			   e->before_ms);
+	buf_str(ret, "\n");
+}
+
 static void format_seen(const struct history_entry *e, unsigned kind, struct buf *ret)
 {
 	buf_printf(ret, "seen %d:%" PRIu64 " %s %" PRIu64 " ", (int)e->id.pid, e->id.start,
 		   seen_name(kind), seen_ms(e, kind));
-	if (kind == SEEN_WAIT && !e->wchan[0])
-		buf_printf(ret, "%" PRId64 ":%" PRIx64 ":%" PRIx64 "\n", e->nr, e->sp, e->pc);
-	else if (kind == SEEN_WAIT)
-		buf_printf(ret, "@%s\n", e->wchan);
+	if (kind == SEEN_WAIT)
+		format_wait(e, ret);
 	else
 		buf_str(ret, NO_WAIT "\n");
 }
@@ -258,7 +283,7 @@ static bool speaks_of_the_future(const struct history *h, uint64_t now_ms)
 		for (unsigned kind = FENCE_NONE + 1; kind < SEEN_COUNT; kind++) {
 			uint64_t ms = seen_ms(&h->entries[i], kind);
 
-			if (ms != UNKNOWN_U64 && ms > now_ms)
+			if (ms != UNKNOWN_U64 && (ms > now_ms || h->entries[i].before_ms > now_ms))
 				return true;
 		}
 	return h->kill_count && h->kills[h->kill_count - 1] > now_ms;

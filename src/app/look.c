@@ -296,6 +296,7 @@ static int begin(struct look *l, struct audit *a, struct tree_memory **ret_memor
 		.classes = l->config->classes,
 	};
 	(void)snprintf(a->boot_id, sizeof(a->boot_id), "%s", l->self.boot_id);
+	history_suspended(&l->history, clock_suspended_ms(), a->boot_ms);
 	err = processes_census(l->processes, &a->snapshot);
 	if (err == 0)
 		err = find_named(l, a);

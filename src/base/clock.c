@@ -18,6 +18,14 @@ uint64_t clock_boot_ms(void)
 	return clock_ms(CLOCK_BOOTTIME);
 }
 
+/* Read before the other: what passes between the two must not look like a suspend. */
+uint64_t clock_suspended_ms(void)
+{
+	uint64_t boot_ms = clock_ms(CLOCK_BOOTTIME), awake_ms = clock_ms(CLOCK_MONOTONIC);
+
+	return boot_ms > awake_ms ? boot_ms - awake_ms : 0;
+}
+
 uint64_t clock_wall_ms(void)
 {
 	return clock_ms(CLOCK_REALTIME);

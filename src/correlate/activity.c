@@ -9,6 +9,7 @@
 
 enum {
 	LOOKS_OF_A_LOOP = 3, /* that must show one same wait before it counts as one */
+	JIFFY_MS = 10, /* at most: the unit in which TCP dates a byte (include/linux/jiffies.h) */
 };
 
 static bool same_wait(const struct evidence *e, const struct history_entry *b)
@@ -21,13 +22,18 @@ static bool moved(uint64_t now, uint64_t before)
 	return now != before || now == UNKNOWN_U64;
 }
 
-/* No byte can have come since: the connection says so, or nobody is left to send one. */
-static bool silent_since(const struct subject *s, uint64_t since_ms)
+/* Nobody was left to send a byte at the look before either. */
+static bool was_closed(const struct subject *s, const struct history_entry *b)
 {
-	if (s->socket.host_held == TRI_NO)
-		return true;
-	return s->socket.silent_ms != UNKNOWN_U64 &&
-	       s->socket.silent_ms >= s->ev.taken_ms - since_ms;
+	return s->socket.host_held == TRI_NO && s->socket.ino == b->closed_ino;
+}
+
+/* No byte can have come since: the connection says so, or nobody is left to send one. */
+static bool silent_since(const struct subject *s, const struct history_entry *b, uint64_t since_ms)
+{
+	if (s->socket.silent_ms == UNKNOWN_U64)
+		return was_closed(s, b);
+	return s->socket.silent_ms >= s->ev.taken_ms - since_ms + JIFFY_MS;
 }
 
 static bool main_moved(const struct evidence *e, const struct history_entry *b)
@@ -35,11 +41,17 @@ static bool main_moved(const struct evidence *e, const struct history_entry *b)
 	return moved(e->main_cpu_ns, b->main_cpu_ns) || moved(e->main_switches, b->main_switches);
 }
 
+static bool queues_changed(const struct subject *s, const struct history_entry *b)
+{
+	return s->socket.recv_queue != b->recv_queue || s->socket.send_queue != b->send_queue;
+}
+
+/* The connection's clock tells of bytes that came and went, its queues of those that were read. */
 static bool bytes_moved(const struct subject *s, const struct history_entry *b)
 {
-	if (s->socket.silent_ms != UNKNOWN_U64)
-		return !silent_since(s, b->before_ms);
-	return s->socket.recv_queue != b->recv_queue || s->socket.send_queue != b->send_queue;
+	if (s->socket.silent_ms != UNKNOWN_U64 && !silent_since(s, b, b->before_ms))
+		return true;
+	return queues_changed(s, b);
 }
 
 /* Nanoseconds in a millisecond are millionths of a core. */
@@ -57,7 +69,7 @@ static bool is_loop(const struct subject *s, const struct history_entry *b, uint
 		    const struct policy *policy)
 {
 	return same_wait(&s->ev, b) && b->looks + 1 >= LOOKS_OF_A_LOOP &&
-	       silent_since(s, b->wait_ms) && cpu_ppm < policy->idle_cpu_ppm;
+	       silent_since(s, b, b->wait_ms) && cpu_ppm < policy->idle_cpu_ppm;
 }
 
 static uint64_t blocked_for(const struct subject *s, const struct history_entry *b, bool loop)
@@ -112,16 +124,17 @@ void activity_facts(const struct correlate_input *in, const struct subject *s, s
 	f->blocked_ms = blocked_for(s, b, loop);
 	f->silent_ms = s->socket.silent_ms != UNKNOWN_U64 ? s->socket.silent_ms : f->blocked_ms;
 }
-/* It served or worked since the look before: this is another wait, though in the same place. */
+/* It served within the wait, or worked since the look before (of another run too), or may have, where
+ * nothing tells of its bytes or of its CPU time: this is another wait, though in the same place. */
 static bool has_worked(const struct policy *policy, const struct subject *s,
 		       const struct history_entry *b)
 {
-	uint32_t cpu_ppm;
-
-	if (!b->before_known)
-		return false;
-	cpu_ppm = cpu_rate(&s->ev, b);
-	return bytes_moved(s, b) || (cpu_ppm != UINT32_MAX && cpu_ppm >= policy->idle_cpu_ppm);
+	if (s->socket.silent_ms != UNKNOWN_U64 && !silent_since(s, b, b->wait_ms))
+		return true;
+	if (b->before_known && (!silent_since(s, b, b->before_ms) || queues_changed(s, b)))
+		return true;
+	/* In no time nothing is done. */
+	return s->ev.taken_ms != b->before_ms && cpu_rate(&s->ev, b) >= policy->idle_cpu_ppm;
 }
 
 static void remember_wait(const struct evidence *e, bool worked, uint64_t now_ms,

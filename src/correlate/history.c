@@ -99,6 +99,34 @@ void history_prune(struct history *h, uint64_t now_ms)
 		memmove(h->kills, h->kills + old, h->kill_count * sizeof(*h->kills));
 }
 
+static void begin_later(uint64_t *at_ms, uint64_t ms, uint64_t now_ms)
+{
+	if (*at_ms && *at_ms != UNKNOWN_U64)
+		*at_ms = MIN(*at_ms + ms, now_ms);
+}
+
+void history_suspended(struct history *h, uint64_t suspended_ms, uint64_t now_ms)
+{
+	uint64_t ms = 0;
+
+	if (h->suspended_known && suspended_ms > h->suspended_ms + HISTORY_SUSPEND_MS)
+		ms = suspended_ms - h->suspended_ms;
+	h->suspended_known = true;
+	h->suspended_ms = suspended_ms;
+	for (size_t i = 0; ms && i < h->count; i++) {
+		struct history_entry *e = &h->entries[i];
+
+		for (size_t f = 0; f < FENCE_COUNT; f++)
+			begin_later(&e->fence_ms[f], ms, now_ms);
+		begin_later(&e->wait_ms, ms, now_ms);
+		begin_later(&e->still_ms, ms, now_ms);
+		begin_later(&e->idle_ms, ms, now_ms);
+		/* What was done since is a rate, and the kernel dates bytes by a clock that stood. */
+		begin_later(&e->before_ms, ms, now_ms);
+		begin_later(&e->held_ms, ms, now_ms);
+	}
+}
+
 int history_kill(struct history *h, uint64_t now_ms)
 {
 	uint64_t *kills =

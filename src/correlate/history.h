@@ -16,6 +16,7 @@ enum {
 	HISTORY_ENTRIES_MAX = 16384, /* lines on disk, and entries in memory */
 	HISTORY_KILLS_MAX = 100000,
 	HISTORY_WINDOW_MS = 3600 * 1000, /* of max_kills_per_hour */
+	HISTORY_SUSPEND_MS = 10, /* the clocks that tell of it are read one after the other */
 };
 
 /* One worker or daemon. */
@@ -30,11 +31,12 @@ struct history_entry {
 	uint64_t wait_ms;               /* first look that showed it */
 	uint64_t still_ms;              /* first look since which its counters have not moved */
 	uint32_t looks;                 /* that showed it, the first included */
-	uint64_t idle_ms; /* of a daemon: since when it has had no worker; UNKNOWN_U64 */
+	uint64_t idle_ms;   /* of a daemon: since when it has had no worker; UNKNOWN_U64 */
+	uint64_t before_ms; /* boot clock of the look before, with a wait that of another run too */
+	uint64_t cpu_ns;    /* what all its threads had used then */
 	/* Of this run only, not on disk: the look before. */
 	bool before_known;
-	uint64_t before_ms; /* boot clock */
-	uint64_t main_cpu_ns, main_switches, cpu_ns;
+	uint64_t main_cpu_ns, main_switches;
 	uint64_t recv_queue, send_queue;
 	uint64_t closed_ino; /* its task socket, when nobody was seen to hold the host's end; 0 */
 	uint64_t held_ms;    /* boot clock of the last look that saw it held; 0: none did */
@@ -59,6 +61,8 @@ struct history {
 	uint64_t *kills; /* owned; boot clock of each kill of the last hour, oldest first */
 	size_t kill_count;
 	size_t kill_room;
+	bool suspended_known;  /* of this run only: */
+	uint64_t suspended_ms; /* for how long the machine was suspended, at the last look */
 };
 
 /** Finds an entry. @return the entry, owned by the history, valid until the next history_touch(); or NULL. */
@@ -74,6 +78,15 @@ struct history_entry *history_touch(struct history *h, struct ident id, uint64_t
 
 /** Forgets every entry that was not touched at now_ms, and kills older than an hour. */
 void history_prune(struct history *h, uint64_t now_ms);
+
+/**
+ * Takes out of every wait the time for which the machine was suspended since the last call: nobody could
+ * run in it, so it proves nothing of anybody. What limits kills stays.
+ *
+ * @param suspended_ms	for how long in all, since boot.
+ * @param now_ms	boot clock: no wait begins later.
+ */
+void history_suspended(struct history *h, uint64_t suspended_ms, uint64_t now_ms);
 
 /** Remembers a kill. @return 0; -ENOMEM. */
 int history_kill(struct history *h, uint64_t now_ms) _must_check_;

@@ -133,12 +133,11 @@ static bool open_task(enum fence fence, const struct policy *policy _unused_, co
 	return by_markers && f->tasks_open && !by_operator(fence, f);
 }
 
-/* The host's own word, that every task of the worker has ended. A later byte, or a lease, is of a task that
- * no log bound to it. */
-static bool host_is_done(const struct facts *f)
+/* The host's own word: not that its tasks have ended, since it may have gone on to one that no log bound to it,
+ * but that nobody has it any more. */
+static bool host_is_done(const struct policy *policy, const struct facts *f)
 {
-	return f->tasks_bound && !f->tasks_open && f->host_log && f->logs_whole &&
-	       f->late_byte == TRI_NO && !f->leased;
+	return fence_holds(FENCE_TASK_ENDED, policy, f) == TRI_YES;
 }
 
 /* While somebody holds the host's end, bytes in the task socket are wanted; after that they are a
@@ -146,8 +145,7 @@ static bool host_is_done(const struct facts *f)
  * said to it may be a new task. A worker that signed off may also not be ended while the host has not read all,
  * or has a thread that may write to it: the write would fail, and with it the task, and what the host
  * has not read would be lost. */
-static bool unread_bytes(enum fence fence, const struct policy *policy _unused_,
-			 const struct facts *f)
+static bool unread_bytes(enum fence fence, const struct policy *policy, const struct facts *f)
 {
 	if (by_operator(fence, f) || f->host_held == TRI_NO)
 		return false;
@@ -157,7 +155,7 @@ static bool unread_bytes(enum fence fence, const struct policy *policy _unused_,
 		return false;
 	if (f->send_queue != 0)
 		return true;
-	return fence == FENCE_SIGNED_OFF && !host_is_done(f) &&
+	return fence == FENCE_SIGNED_OFF && !host_is_done(policy, f) &&
 	       (f->host_recv_queue != 0 || f->host_writes != TRI_NO);
 }
 

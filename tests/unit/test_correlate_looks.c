@@ -112,17 +112,41 @@ static const struct {
 	  6,
 	  true,
 	  "" },
-	{ "the same wait as on disk, where no counters are",
+	{ "the same wait as on disk",
 	  {},
-	  { B(before_known, false), B(cpu_ns, 0), B(before_ms, 0) },
+	  { B(before_known, false) },
 	  SCENE_NOW - SCENE_STILL,
 	  SCENE_NOW,
 	  6,
 	  true,
 	  "" },
+	{ "the same wait as on disk, just idle_cpu later",
+	  { E(cpu_ns, 1234567890 + 10000ull * SCENE_APART) },
+	  { B(before_known, false) },
+	  SCENE_NOW,
+	  SCENE_NOW,
+	  1,
+	  true,
+	  "" },
+	{ "the same wait as on disk, which does not say what it had used of a CPU",
+	  {},
+	  { B(before_known, false), B(cpu_ns, UNKNOWN_U64), B(before_ms, 0) },
+	  SCENE_NOW,
+	  SCENE_NOW,
+	  1,
+	  true,
+	  "" },
 	{ "the same wait, and what it used of a CPU is not known",
 	  { E(cpu_ns, UNKNOWN_U64) },
 	  {},
+	  SCENE_NOW,
+	  SCENE_NOW - SCENE_STILL,
+	  1,
+	  true,
+	  "" },
+	{ "the same wait, in no time",
+	  {},
+	  { B(before_ms, SCENE_NOW) },
 	  SCENE_NOW - SCENE_STILL,
 	  SCENE_NOW - SCENE_STILL,
 	  6,
@@ -180,6 +204,7 @@ Test(correlate_looks, waits)
 		struct scene s;
 
 		scene_make(&s);
+		s.worker->socket.silent_ms = BUILD_HOUR;
 		change_list(&s.worker->ev, waits[i].worker, ARRAY_SIZE(waits[i].worker));
 		change_list(&s.before, waits[i].before, ARRAY_SIZE(waits[i].before));
 		correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
@@ -268,7 +293,7 @@ Test(correlate_looks, three_looks_make_one_wait)
 }
 
 /* One that wakes all the while in the same wait, and did something else before the fourth look. */
-static void looks_with_a_fourth(uint64_t cpu_ns, uint64_t silent_ms)
+static void looks_with_a_fourth(uint64_t cpu_ns, uint64_t silent_ms, uint64_t recv_queue)
 {
 	const bool holds[FENCE_COUNT] = { false };
 	struct history_entry e = { 0 };
@@ -286,8 +311,10 @@ static void looks_with_a_fourth(uint64_t cpu_ns, uint64_t silent_ms)
 		ev->cpu_ns += look == 4 ? cpu_ns : 0;
 		ev->blocked_ms = 100;
 		s.worker->socket.silent_ms = BUILD_HOUR;
-		if (look >= 4)
+		if (look >= 4) {
 			s.worker->socket.silent_ms = silent_ms + (look - 4) * SCENE_APART;
+			s.worker->socket.recv_queue = recv_queue;
+		}
 		f = scene_facts(&s, look == 1);
 		cr_expect_eq(f->progress,
 			     look == 1 ? TRI_UNKNOWN
@@ -304,12 +331,58 @@ static void looks_with_a_fourth(uint64_t cpu_ns, uint64_t silent_ms)
 
 Test(correlate_looks, work_begins_the_wait_anew)
 {
-	looks_with_a_fourth(UINT64_C(5000000000), BUILD_HOUR);
+	looks_with_a_fourth(UINT64_C(5000000000), BUILD_HOUR, 0);
 }
 
 Test(correlate_looks, a_byte_begins_the_wait_anew)
 {
-	looks_with_a_fourth(0, 5 * BUILD_SECOND);
+	looks_with_a_fourth(0, 5 * BUILD_SECOND, 0);
+}
+
+Test(correlate_looks, a_byte_that_it_read_begins_the_wait_anew)
+{
+	looks_with_a_fourth(0, BUILD_HOUR, 7);
+}
+
+/* What is on disk is no look to compare with, but the connection's clock tells that it served since. */
+Test(correlate_looks, a_byte_within_a_wait_on_disk_begins_it_anew)
+{
+	const bool holds[FENCE_COUNT] = { false };
+	struct scene s;
+
+	scene_make(&s);
+	s.before.before_known = false;
+	s.worker->socket.silent_ms = SCENE_STILL + 10;
+	correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
+	cr_expect_eq(s.before.wait_ms, SCENE_NOW - SCENE_STILL, "it served before");
+	s.before.before_known = false;
+	s.worker->socket.silent_ms = UNKNOWN_U64;
+	correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
+	cr_expect_eq(s.before.wait_ms, SCENE_NOW - SCENE_STILL, "no clock, no other look: no word");
+	s.before.before_known = false;
+	s.worker->socket.silent_ms = SCENE_STILL + 9;
+	correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
+	cr_expect_eq(s.before.wait_ms, SCENE_NOW);
+	cr_expect_eq(s.before.looks, 1);
+	scene_done(&s);
+}
+
+/* Of a unix socket no clock tells when its last byte came: it may have been just before its host hung up. */
+Test(correlate_looks, a_hangup_begins_the_wait_anew)
+{
+	const bool holds[FENCE_COUNT] = { false };
+	struct scene s;
+
+	scene_make(&s);
+	s.worker->socket.silent_ms = UNKNOWN_U64;
+	s.worker->socket.host_held = TRI_NO;
+	for (unsigned look = 1; look <= 3; look++) {
+		s.worker->ev.taken_ms = SCENE_NOW + look * SCENE_APART;
+		correlate_remember(&s.policy, s.worker, holds, s.worker->ev.taken_ms, &s.before);
+		cr_expect_eq(s.before.wait_ms, SCENE_NOW + SCENE_APART, "look %u", look);
+		cr_expect_eq(s.before.looks, look);
+	}
+	scene_done(&s);
 }
 
 #define S(member, new_value) CHANGE(subject, member, new_value)

@@ -198,8 +198,7 @@ static bool is_proven(enum fence fence, const struct facts *f)
 		return f->in_signoff_call && is_quiet(f) &&
 		       (f->host_held == TRI_NO ||
 			(f->host_recv_queue == 0 && f->host_writes == TRI_NO) ||
-			(f->tasks_bound && !f->tasks_open && f->host_log && f->logs_whole &&
-			 f->late_byte == TRI_NO && !f->leased));
+			(is_over(f) && unpooled && (!f->tasks_bound || f->late_byte == TRI_NO)));
 	case FENCE_PEER_CLOSED:
 		return is_closed(f) && is_quiet(f);
 	case FENCE_RETIRED:

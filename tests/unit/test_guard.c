@@ -121,7 +121,7 @@ Test(guard, unknown_objects)
 #define OPEN F(tasks_bound, 2), F(tasks_open, 1)
 #define OVER                                                                         \
 	F(host_log, true), F(logs_whole, true), F(tasks_bound, 2), F(tasks_open, 0), \
-		F(late_byte, TRI_NO)
+		F(late_byte, TRI_NO), F(unpooled[UNPOOLED_DECLARED], TRI_YES)
 #define OPERATOR F(retired_by_operator, true)
 #define FREE     F(host_held, TRI_NO)
 
@@ -288,6 +288,11 @@ static const struct {
 	  FENCE_SIGNED_OFF,
 	  REASON_UNREAD_BYTES,
 	  { OVER, F(tasks_bound, 0), F(host_recv_queue, 129192) },
+	  {} },
+	{ "its tasks have ended, and its host may have given it another that no log bound to it",
+	  FENCE_SIGNED_OFF,
+	  REASON_UNREAD_BYTES,
+	  { OVER, F(unpooled[UNPOOLED_DECLARED], TRI_UNKNOWN), F(host_recv_queue, 129192) },
 	  {} },
 	{ "no log of its host is there",
 	  FENCE_SIGNED_OFF,

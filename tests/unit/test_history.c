@@ -89,16 +89,58 @@ Test(history, when_full_the_longest_unseen_goes)
 	_cleanup_(history_done) struct history h = { 0 };
 
 	for (pid_t pid = 1; pid <= HISTORY_ENTRIES_MAX; pid++)
-		cr_assert_not_null(history_touch(&h, name(pid), pid == 700 ? 5 : 10));
+		cr_assert_not_null(history_touch(&h, name(pid), pid == 700 || pid == 800 ? 5 : 10));
 	cr_assert_eq(h.count, HISTORY_ENTRIES_MAX);
 	cr_assert_not_null(history_touch(&h, name(HISTORY_ENTRIES_MAX + 1), 10));
 	cr_expect_eq(h.count, HISTORY_ENTRIES_MAX);
 	cr_expect_null(history_find(&h, name(700)));
 	cr_expect_not_null(history_find(&h, name(699)));
 	cr_expect_not_null(history_find(&h, name(701)));
+	cr_expect_not_null(history_find(&h, name(800)), "of two, the one of the lesser number");
 	cr_expect_not_null(history_find(&h, name(HISTORY_ENTRIES_MAX + 1)));
 	cr_assert_not_null(history_touch(&h, name(701), 11), "one that is there makes none go");
 	cr_expect_not_null(history_find(&h, name(1)));
+}
+
+/* Since boot, and what is left of a wait that began at 1000 and is looked at by 9000. */
+static const struct {
+	const char *why;
+	uint64_t suspended_ms, began_ms;
+} suspends[] = {
+	{ "how long before the first look is not known", 500, 1000 },
+	{ "none", 500, 1000 },
+	{ "the clocks were read one after the other", 510, 1000 },
+	{ "a moment", 521, 1011 },
+	{ "the other way round", 511, 1011 },
+	{ "three seconds", 3511, 4011 },
+	{ "longer than anybody has waited", 90000, 9000 },
+};
+
+Test(history, a_suspended_machine_lets_no_wait_grow)
+{
+	_cleanup_(history_done) struct history h = { 0 };
+	struct history_entry *e = history_touch(&h, name(1), 1);
+
+	cr_assert_not_null(e);
+	e->wait_ms = e->still_ms = e->idle_ms = e->fence_ms[FENCE_PEER_CLOSED] = 1000;
+	e->before_ms = e->held_ms = 1000;
+	cr_assert_eq(history_kill(&h, 1000), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(suspends); i++) {
+		uint64_t want = suspends[i].began_ms;
+
+		history_suspended(&h, suspends[i].suspended_ms, 9000);
+		cr_expect_eq(e->wait_ms, want, "%s: %lu", suspends[i].why, e->wait_ms);
+		cr_expect_eq(e->still_ms, want, "%s", suspends[i].why);
+		cr_expect_eq(e->idle_ms, want, "%s", suspends[i].why);
+		cr_expect_eq(e->fence_ms[FENCE_PEER_CLOSED], want, "%s", suspends[i].why);
+		cr_expect_eq(e->before_ms, want, "%s", suspends[i].why);
+		cr_expect_eq(e->held_ms, want, "%s", suspends[i].why);
+	}
+	e->held_ms = 0;
+	history_suspended(&h, 95000, 9000);
+	cr_expect_eq(e->held_ms, 0, "nobody was seen to hold it");
+	cr_expect_eq(e->fence_ms[FENCE_HOST_GONE], UNKNOWN_U64, "what never began");
+	cr_expect_eq(h.kills[0], 1000, "an hour's limit is an hour's");
 }
 
 Test(history, what_this_look_did_not_see_is_forgotten)

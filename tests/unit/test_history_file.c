@@ -37,6 +37,13 @@ static const struct row good[] = {
 	{ "the largest numbers",
 	  HEADER "seen 4194304:18446744073709551615 wait 18446744073709551614 "
 		 "9223372036854775807:ffffffffffffffff:ffffffffffffffff\n" },
+	{ "a wait, and what it had used of a CPU",
+	  HEADER "seen 7:100 wait 5000 7:7ffd0:7f00,1234567890,6000\n" },
+	{ "the same by its place", HEADER "seen 7:100 wait 5000 @do_epoll_wait,0,0\n" },
+	{ "the longest line",
+	  HEADER "seen 4194304:18446744073709551615 wait 18446744073709551614 "
+		 "@xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx,"
+		 "18446744073709551614,18446744073709551614\n" },
 	{ "a daemon without a worker", HEADER "seen 7:100 idle 5000 -\n" },
 	{ "every kind of one process", HEADER "seen 7:100 host-gone 1 -\n"
 					      "seen 7:100 signed-off 2 -\n"
@@ -69,7 +76,7 @@ Test(history_file, reads_and_writes_the_same)
 Test(history_file, what_it_reads)
 {
 	static const char text[] =
-		HEADER "seen 7:100 wait 5000 0:7ffd0:7f00\n"
+		HEADER "seen 7:100 wait 5000 0:7ffd0:7f00,77,6500\n"
 		       "seen 7:100 peer-closed 6000 -\nseen 8:1 idle 9 -\nkill 5\n";
 	_cleanup_history_ struct history h = { 0 };
 	const struct history_entry *e;
@@ -85,6 +92,8 @@ Test(history_file, what_it_reads)
 	cr_expect_eq(e->pc, 0x7f00);
 	cr_expect_str_empty(e->wchan);
 	cr_expect_eq(e->looks, 1, "only the first look is on disk");
+	cr_expect_eq(e->cpu_ns, 77);
+	cr_expect_eq(e->before_ms, 6500);
 	cr_expect_eq(e->fence_ms[FENCE_PEER_CLOSED], 6000);
 	cr_expect_eq(e->fence_ms[FENCE_RETIRED], UNKNOWN_U64);
 	cr_expect_eq(e->idle_ms, UNKNOWN_U64);
@@ -93,6 +102,7 @@ Test(history_file, what_it_reads)
 	cr_assert_not_null(e);
 	cr_expect_eq(e->idle_ms, 9);
 	cr_expect_not(e->wait_known);
+	cr_expect_eq(e->cpu_ns, UNKNOWN_U64);
 	cr_expect_eq(history_kills(&h, 6), 1);
 }
 
@@ -139,6 +149,14 @@ static const struct bad_row bad[] = {
 	{ "an address in capitals", HEADER "seen 7:100 wait 1 1:2:F\n", 0 },
 	{ "an address too long", HEADER "seen 7:100 wait 1 1:2:10000000000000000\n", 0 },
 	{ "no place", HEADER "seen 7:100 wait 1 @\n", 0 },
+	{ "no place, and a CPU's time", HEADER "seen 7:100 wait 1 @,1,1\n", 0 },
+	{ "a CPU's time, and not when", HEADER "seen 7:100 wait 1 1:2:3,1\n", 0 },
+	{ "a CPU's time and nothing behind", HEADER "seen 7:100 wait 1 1:2:3,1,\n", 0 },
+	{ "no CPU's time, and when", HEADER "seen 7:100 wait 1 1:2:3,,1\n", 0 },
+	{ "three of them", HEADER "seen 7:100 wait 1 1:2:3,1,1,1\n", 0 },
+	{ "a CPU's time that stands for unknown",
+	  HEADER "seen 7:100 wait 1 1:2:3,18446744073709551615,1\n", 0 },
+	{ "a negative CPU's time", HEADER "seen 7:100 wait 1 1:2:3,-1,1\n", 0 },
 	{ "a place too long",
 	  HEADER
 	  "seen 7:100 wait 1 @xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n",
@@ -310,6 +328,8 @@ static const struct file_row files[] = {
 	{ "a kill of this moment", HEADER "kill 1000000\n", 0750, 0640, 1 },
 	{ "a fence that is yet to come", HEADER "seen 7:1 retired 1000001 -\n", 0750, 0640, 0 },
 	{ "a wait that is yet to come", HEADER "seen 7:1 wait 1000001 1:2:3\n", 0750, 0640, 0 },
+	{ "a look now", HEADER "seen 7:1 wait 5 1:2:3,1,1000000\n", 0750, 0640, 1 },
+	{ "a look that is yet to come", HEADER "seen 7:1 wait 5 1:2:3,1,1000001\n", 0750, 0640, 0 },
 };
 
 Test(history_file, which_files_it_believes)
