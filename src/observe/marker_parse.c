@@ -43,7 +43,7 @@ static bool is_name(struct marker_token t)
 /* Tells whether the line has had the same key. Only asked about strangers, of which there are few. */
 static bool came_before(const char *line, struct marker_token name)
 {
-	struct cursor c = { line, name.at };
+	struct cursor c = { line, name.at - 1 }; /* the blank before it */
 	struct marker_token t;
 
 	while (take_token(&c, &t))

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define BOOT    "01234567-89ab-cdef-0123-456789abcdef"
 #define T       "reaper/1 1763640000123 "
@@ -120,6 +122,9 @@ static const struct {
 	{ .why = "Python's word",
 	  T "done worker=4801:8812400 code=-1 task=17 outcome=x",
 	  { .event = MARKER_DONE, .worker = { 4801, 8812400 }, .task = "17", .outcome = "x" } },
+	{ .why = "Python's word, an exit code of one digit",
+	  T "done worker=4801:8812400 code=1",
+	  { .event = MARKER_DONE, .worker = { 4801, 8812400 } } },
 	{ .why = "an end",
 	  T "end task=17 outcome=ok",
 	  { .event = MARKER_END, .task = "17", .outcome = "ok" } },
@@ -140,6 +145,9 @@ static const struct {
 	{ .why = "an encoded name",
 	  T "end task=a%20b%25%C3%a9",
 	  { .event = MARKER_END, .task = "a b%\xc3\xa9" } },
+	{ .why = "every hexadecimal digit, in either case",
+	  T "end task=%01%23%45%67%89%ab%cd%ef%AB%CD%EF",
+	  { .event = MARKER_END, .task = "\x01\x23\x45\x67\x89\xab\xcd\xef\xab\xcd\xef" } },
 	{ .why = "every plain byte that is no letter",
 	  T "end task=._:/@+-",
 	  { .event = MARKER_END, .task = "._:/@+-" } },
@@ -148,6 +156,18 @@ static const struct {
 	  { .event = MARKER_END, .task = LONG_64 } },
 	{ .why = "unknown keys are skipped and counted",
 	  T "end later=%41 task=17 x_2=",
+	  { .event = MARKER_END, .task = "17" },
+	  2 },
+	{ .why = "the first and last bytes of which a key may be",
+	  T "end az_09=1 task=17",
+	  { .event = MARKER_END, .task = "17" },
+	  1 },
+	{ .why = "an unknown key that begins another is not that key",
+	  T "end xy=1 task=17 x=1",
+	  { .event = MARKER_END, .task = "17" },
+	  2 },
+	{ .why = "two unknown keys of one length",
+	  T "end x=1 task=17 y=1",
 	  { .event = MARKER_END, .task = "17" },
 	  2 },
 	{ .why = "a key of another event is unknown here",
@@ -204,12 +224,17 @@ static const struct {
 	{ "an event that is a pair", "reaper/1 1 n=0", "event" },
 	{ "a carriage return", "reaper/1 1 beat n=0\r", "printable" },
 	{ "a byte above ASCII", "reaper/1 1 beat n=0 x=\xc3\xa9", "printable" },
+	{ "the first byte above the printable ones", "reaper/1 1 beat n=0 x=\x7f", "printable" },
+	{ "the last printable byte, which is not plain", "reaper/1 1 beat n=0 x=~", "percent" },
 	{ "a word without =", "reaper/1 1 beat n", "KEY=VALUE" },
 	{ "an empty key", "reaper/1 1 beat =0", "key of" },
 	{ "a key in capitals", "reaper/1 1 beat N=0", "key of" },
 	{ "a key with a stranger", "reaper/1 1 beat {n}=0", "key of" },
+	{ "a key with a sign below the digits", "reaper/1 1 beat n=0 x-y=0", "key of" },
 	{ "the same key twice", "reaper/1 1 beat n=0 n=0", "once" },
 	{ "the same unknown key twice", "reaper/1 1 beat x=1 n=0 x=1", "once" },
+	{ "the same unknown key twice, side by side", "reaper/1 1 beat x=1 x=2 n=0", "once" },
+	{ "... and at the end", "reaper/1 1 beat n=0 x=1 x=2", "once" },
 	{ "a value that is not encoded", "reaper/1 1 beat n=0 x=a,b", "percent" },
 	{ "two = in a pair", "reaper/1 1 beat n=0 x=a=b", "percent" },
 	{ "a beat without n", T "beat", "every key" },
@@ -238,16 +263,21 @@ static const struct {
 	  T "daemon daemon=1:2 pidns=1 boot=01234567-89ab-cdef-0123-45678.abcdef", "boot" },
 	{ "a boot with a letter above f",
 	  T "daemon daemon=1:2 pidns=1 boot=01234567-89ab-cdef-0123-45678gabcdef", "boot" },
+	{ "the start of a boot", T "daemon daemon=1:2 pidns=1 boot=01234567-89ab-cdef", "boot" },
+	{ "a boot and a digit more", T "daemon daemon=1:2 pidns=1 boot=" BOOT "0", "boot" },
 	{ "a short boot", T "daemon daemon=1:2 pidns=1 boot=" TEN, "boot" },
 	{ "an empty class", T "host host=1:2" WHO " class=", "1 to 64" },
 	{ "a name of 65 bytes", T "end task=" LONG_64 "x", "1 to 64" },
 	{ "a name of 65 bytes, encoded", T "end task=" LONG_64 "%41", "1 to 64" },
 	{ "a name with a comma", T "end task=a,b", "1 to 64" },
+	{ "a name with the byte behind z", T "end task=a{b", "1 to 64" },
 	{ "a NUL in a name", T "end task=a%00b", "1 to 64" },
 	{ "an escape cut short", T "end task=a%4", "1 to 64" },
 	{ "an escape of one byte", T "end task=%", "1 to 64" },
 	{ "an escape without a first digit", T "end task=%g0", "1 to 64" },
 	{ "an escape without a second digit", T "end task=%0G", "1 to 64" },
+	{ "an escape with a letter above f", T "end task=%g1", "1 to 64" },
+	{ "an escape with the byte below A", T "end task=%@1", "1 to 64" },
 	{ "an escape with a sign", T "end task=%/1", "1 to 64" },
 	{ "a pool of another word", HOST " pool=some", "pool=" },
 	{ "a pool that begins right", HOST " pool=non", "pool=" },
@@ -266,6 +296,7 @@ static const struct {
 	{ "an end of both", T "end task=1 job=1", "not both" },
 	{ "done by nobody", T "done task=1", "every key" },
 	{ "an exit code of letters", T "done worker=1:2 code=x", "exit code" },
+	{ "an exit code with a letter first", T "done worker=1:2 code=x1", "exit code" },
 	{ "an empty exit code", T "done worker=1:2 code=", "exit code" },
 	{ "a sign for an exit code", T "done worker=1:2 code=-", "exit code" },
 	{ "nobody pooled", T "pooled", "every key" },
@@ -325,6 +356,33 @@ Test(marker_parse, reads_only_the_bytes_it_was_given)
 			free(exact);
 		}
 	}
+}
+
+/* Neither a page that may not be read, nor the rest of the line. */
+Test(marker_parse, what_stands_behind_its_bytes_says_nothing)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *end = pages + page;
+
+	cr_assert_neq(pages, MAP_FAILED);
+	cr_assert_eq(mprotect(end, page, PROT_NONE), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		size_t whole = strlen(good[i].line);
+
+		for (size_t len = 0; len <= whole; len++) {
+			const char *alone, *begun;
+			unsigned unknown;
+			struct marker m;
+
+			memcpy(end - len, good[i].line, len);
+			alone = marker_parse(end - len, len, &m, &unknown);
+			begun = marker_parse(good[i].line, len, &m, &unknown);
+			cr_assert_eq(alone, begun, "%s: %zu bytes", good[i].why, len);
+		}
+	}
+	munmap(pages, 2 * page);
 }
 
 Test(marker_parse, writes_what_it_reads)
