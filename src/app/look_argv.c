@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "model/grow.h"
 
 /* An argv that was read once per exec: the stack (where it may be known) changes with each, the name with
@@ -120,17 +121,45 @@ static bool is_same_exec(const struct argv_cache *c, const struct proc *p)
 	return c->stack_start == p->stack_start && strcmp(c->comm, p->comm) == 0;
 }
 
-int look_argv_read(struct look *l, struct proc *p, uint64_t boot_ms)
+/* @return whether it had been read before. */
+static int recall(struct look *l, struct proc *p, uint64_t boot_ms)
 {
 	struct argv_cache *c = cached(l, p);
 	int err;
 
-	if (c && is_settled(p, boot_ms) && is_same_exec(c, p))
-		return from_cache(c, p);
-	err = processes_read_argv(p);
-	if (err < 0)
-		return err == -ENOMEM ? err : 0; /* gone or denied: it has no argv then */
-	return c || !is_settled(p, boot_ms) ? 0 : to_cache(l, p);
+	if (!c || !is_settled(p, boot_ms) || !is_same_exec(c, p))
+		return 0;
+	err = from_cache(c, p);
+	return err < 0 ? err : 1;
+}
+
+/* Gone, denied, or silent: it has no argv then, and says so where that lets a proof fail. */
+static int read_some(struct look *l, struct proc *const *procs, size_t count, uint64_t boot_ms)
+{
+	_cleanup_free_ int *errs = calloc(count + 1, sizeof(*errs));
+	int r = errs ? processes_read_argvs(procs, count, errs) : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		struct proc *p = procs[i];
+
+		if (errs[i] == -ETIMEDOUT)
+			log_notice("process %d does not let its command line be read: its memory "
+				   "is locked, as by a file system that does not answer",
+				   (int)p->id.pid);
+		if (errs[i] == -ENOMEM ||
+		    (!errs[i] && !cached(l, p) && is_settled(p, boot_ms) && to_cache(l, p) < 0))
+			r = -ENOMEM;
+	}
+	return r;
+}
+
+int look_argv_read(struct look *l, struct proc *p, uint64_t boot_ms)
+{
+	int r = recall(l, p, boot_ms);
+
+	if (r)
+		return MIN(r, 0);
+	return read_some(l, &p, 1, boot_ms);
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -157,12 +186,22 @@ static void drop_unused(struct look *l)
 
 int look_argv_read_all(struct look *l, const struct tree_input *in, struct audit *a)
 {
+	_cleanup_free_ struct proc **some = calloc(a->snapshot.count + 1, sizeof(*some));
+	size_t count = 0;
+
+	if (!some)
+		return -ENOMEM;
 	for (size_t i = 0; i < a->snapshot.count; i++) {
 		struct proc *p = &a->snapshot.procs[i];
+		int r = tree_wants_argv(a, in, p) ? recall(l, p, a->boot_ms) : 1;
 
-		if (tree_wants_argv(a, in, p) && look_argv_read(l, p, a->boot_ms) < 0)
-			return -ENOMEM;
+		if (r < 0)
+			return r;
+		if (!r)
+			some[count++] = p;
 	}
+	if (read_some(l, some, count, a->boot_ms) < 0)
+		return -ENOMEM;
 	drop_unused(l);
 	return 0;
 }

@@ -31,6 +31,7 @@
  *     - observe/host_threads	the threads by which a host feeds its workers
  *     - observe/sockets	sock_diag and /proc/<pid>/net; net_parse, diag_parse
  *     - observe/markers	marker logs; marker_parse
+ *     - observe/mm_file	files of /proc that a process can keep from being read; for argv and its share
  *     - observe/room		how much memory is left; room_parse
  *     - observe/self		what we are ourselves
  *     - correlate/tree		who is who; members: workers, helpers, those that lost their daemon

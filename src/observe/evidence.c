@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "observe/evidence_fds.h"
 #include "observe/evidence_threads.h"
+#include "observe/mm_file.h"
 #include "observe/proc_parse.h"
 
 enum {
@@ -87,14 +88,15 @@ static int look_cgroup(int dirfd, struct evidence *e)
 	return e->cgroup ? 0 : -ENOMEM;
 }
 
-static uint64_t look_pss(int dirfd)
+static uint64_t look_pss(struct ident id)
 {
-	char bytes[EVIDENCE_ROLLUP_MAX];
-	ssize_t len = fs_read_at(dirfd, "smaps_rollup", bytes, sizeof(bytes));
-	uint64_t pss;
+	struct mm_file f = { .id = id, .name = "smaps_rollup", .max = EVIDENCE_ROLLUP_MAX };
+	uint64_t pss = UNKNOWN_U64;
 
-	if (len < 0 || proc_parse_pss(bytes, (size_t)len, &pss) < 0)
-		return UNKNOWN_U64;
+	mm_files_read(&f, 1);
+	if (f.err || proc_parse_pss(f.bytes, f.len, &pss) < 0)
+		pss = UNKNOWN_U64;
+	free(f.bytes);
 	return pss;
 }
 
@@ -191,7 +193,7 @@ int evidence_look(int dirfd, pid_t pid, unsigned want, struct cpu_clock *clock,
 	if (r < 0)
 		return r;
 	if (want & EVIDENCE_PSS)
-		ret->pss_bytes = look_pss(dirfd);
+		ret->pss_bytes = look_pss(ret->id);
 	if (want & EVIDENCE_WAITS)
 		evidence_look_threads(dirfd, clock, ret, &listed);
 	ret->cpu_ns = cpu_clock_process_ns(pid);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "base/pin.h"
+#include "observe/mm_file.h"
 #include "observe/proc_parse.h"
 
 enum {
@@ -159,81 +159,66 @@ int processes_census(struct processes *source, struct snapshot *ret_snapshot)
 	return 0;
 }
 
-/* Tells whether the directory is still that of the process the census saw. */
-static int processes_check_start(int dirfd, const struct proc *p)
+/* A cut element is dropped; one that wrote over its argv may have left no NUL, and that behind it ends it. */
+static void set_argv(struct proc *p, struct mm_file *f)
 {
-	char bytes[PROCESSES_STAT_MAX];
-	struct proc_stat stat;
-	ssize_t len = fs_read_at(dirfd, "stat", bytes, sizeof(bytes));
-	int r;
+	bool cut = !f->whole && f->len == f->max;
+	size_t len = f->len;
 
-	if (len < 0)
-		return (int)len;
-	r = proc_parse_stat(bytes, (size_t)len, &stat);
-	if (r < 0)
-		return r;
-	return stat.start == p->id.start ? 0 : -ESRCH;
+	if (cut) {
+		while (len && f->bytes[len - 1])
+			len--;
+		f->bytes[len] = '\0';
+	} else if (len && f->bytes[len - 1]) {
+		len++;
+	}
+	free(p->argv);
+	p->argv = TAKE_PTR(f->bytes);
+	p->argv_len = len;
+	p->argv_cut = cut;
+}
+
+int processes_read_argvs(struct proc *const *procs, size_t count, int *errs)
+{
+	_cleanup_free_ struct mm_file *files = calloc(count + 1, sizeof(*files));
+
+	if (!files)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		files[i].id = procs[i]->id;
+		files[i].name = "cmdline";
+		files[i].max = PROC_ARGV_MAX;
+	}
+	mm_files_read(files, count);
+	for (size_t i = 0; i < count; i++) {
+		errs[i] = files[i].err;
+		if (!errs[i])
+			set_argv(procs[i], &files[i]);
+	}
+	return 0;
 }
 
 int processes_read_argv(struct proc *p)
 {
-	_cleanup_close_ int dirfd = pin_open(p->id.pid);
-	char bytes[PROC_ARGV_MAX + 1];
-	ssize_t len;
-	char *argv;
-	bool cut;
-	int r;
+	int err = 0;
+	int r = processes_read_argvs(&p, 1, &err);
 
-	if (dirfd < 0)
-		return dirfd;
-	len = fs_read_at(dirfd, "cmdline", bytes, sizeof(bytes));
-	if (len < 0)
-		return (int)len;
-	cut = len == PROC_ARGV_MAX;
-	r = processes_check_start(dirfd, p);
-	if (r < 0)
-		return r;
-	if (cut) {
-		while (len && bytes[len - 1])
-			len--;
-	} else if (len && bytes[len - 1]) {
-		len++; /* a process that wrote over its argv may have left no NUL: ours ends it */
-	}
-	argv = malloc((size_t)len + 1);
-	if (!argv)
-		return -ENOMEM;
-	memcpy(argv, bytes, (size_t)len);
-	argv[len] = '\0';
-	free(p->argv);
-	p->argv = argv;
-	p->argv_len = (size_t)len;
-	p->argv_cut = cut;
-	return 0;
+	return r ? r : err;
 }
 
 int processes_read_whole_argv(struct proc *p)
 {
-	_cleanup_close_ int dirfd = pin_open(p->id.pid), fd = -1;
-	_cleanup_free_ char *bytes = NULL;
-	size_t len = 0;
-	int r;
+	struct mm_file f = {
+		.id = p->id,
+		.name = "cmdline",
+		.max = PROC_ARGV_WHOLE_MAX,
+		.whole = true,
+	};
 
-	if (dirfd < 0)
-		return dirfd;
-	fd = openat(dirfd, "cmdline", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = fs_read_all(fd, PROC_ARGV_WHOLE_MAX, &bytes, &len);
-	if (r == 0)
-		r = processes_check_start(dirfd, p);
-	if (r < 0)
-		return r;
-	len += len && bytes[len - 1]; /* as above: the NUL behind it is ours */
-	free(p->argv);
-	p->argv = TAKE_PTR(bytes);
-	p->argv_len = len;
-	p->argv_cut = false;
-	return 0;
+	mm_files_read(&f, 1);
+	if (!f.err)
+		set_argv(p, &f);
+	return f.err;
 }
 
 void processes_close(struct processes *source)

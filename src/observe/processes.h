@@ -28,13 +28,15 @@ int processes_open(struct processes **ret_source) _must_check_;
 int processes_census(struct processes *source, struct snapshot *ret_snapshot) _must_check_;
 
 /**
- * Reads a process' argv, at most PROC_ARGV_MAX bytes, into p->argv (a cut element is dropped).
- * The read takes the target's mmap_lock, so it is done for few and once. It is read through a
- * pinned directory whose start must be p's, so it is that process' own.
+ * Reads the argv of processes, at most PROC_ARGV_MAX bytes each, into p->argv (a cut element is dropped).
+ * It is done for few and once: a process can make it wait (mm_file.h). What is read is of that very process.
  *
- * @return 0 (an empty argv is kept as "" with argv_len 0); -ESRCH, -ENOENT: gone, or another process
- *         by now; -EACCES, -ENOMEM; -EINVAL: its stat cannot be understood.
+ * @param errs	gets one for each: 0 (an empty argv is kept as "" with argv_len 0); else as mm_files_read().
+ * @return 0; -ENOMEM: nothing was read.
  */
+int processes_read_argvs(struct proc *const *procs, size_t count, int *errs) _must_check_;
+
+/** The same for one. @return 0; negative errno as mm_files_read(). */
 int processes_read_argv(struct proc *p) _must_check_;
 
 /**

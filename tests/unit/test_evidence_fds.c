@@ -382,7 +382,7 @@ static void die_soon(void *arg)
 {
 	(void)arg;
 	live_ready();
-	for (volatile int i = 0; i < rand() % 200000; i++)
+	for (volatile int i = 0; i < rand() % 2000000; i++)
 		;
 	_exit(0);
 }

@@ -31,7 +31,24 @@ Test(look, a_census_that_takes_long_is_no_step_of_the_clock)
 	a.wall_ms -= CENSUS_MS;
 	a.boot_ms -= CENSUS_MS;
 	cr_assert_eq(look_markers(&l, &a), 0);
+	cr_expect_not(l.history.suspended_known);
 	cr_expect_lt(llabs((int64_t)l.self.wall_minus_boot_ms - before), TOGETHER_MS);
+	look_close(&l);
+	config_free(config);
+}
+
+Test(look, each_look_asks_whether_the_machine_was_suspended)
+{
+	struct config *config;
+	struct problem problem;
+	struct look l;
+	struct audit a;
+
+	cr_assert_eq(config_load_text("none", NULL, 0, NULL, 0, &config, &problem), 0);
+	cr_assert_eq(look_open(config, NULL, 0, &l), 0);
+	cr_assert_eq(look_who(&l, &a), 0);
+	cr_expect(l.history.suspended_known);
+	audit_done(&a);
 	look_close(&l);
 	config_free(config);
 }
