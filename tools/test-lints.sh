@@ -261,5 +261,14 @@ if command -v mandoc >/dev/null || command -v groff >/dev/null; then
 	expect 'no man page' man 'no man page'
 fi
 
+if command -v systemd-analyze >/dev/null; then
+	mkdir etc
+	cp "$tools"/../etc/*.service etc/
+	expect 'clean units' unit ''
+	mkdir etc
+	printf '[Service]\nExecStart=/bin/true\n' >etc/bare.service
+	expect 'unit without a sandbox' unit 'bare.service is more exposed'
+fi
+
 echo "test-lints: $ran cases"
 exit $bad

@@ -10,7 +10,8 @@
 
 /**
  * Asks once more, through its pin, whether a victim is still who and what the second look saw: its
- * users, its program, and that nobody traces or has stopped it.
+ * users, and that nobody traces it; of a worker and a single its program too, and that it is not stopped;
+ * of a helper whether its worker is ended, or about to be.
  *
  * @return NULL; else a phrase that says why it must not be signalled. One that has ended is no objection.
  */

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
@@ -118,11 +120,24 @@ static int build(scmp_filter_ctx filter, bool may_signal)
 	return r;
 }
 
+/* Its memory holds the names and arguments of other users' programs, and it may have the power to read more. */
+static int forbid_dumps(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
+		return -errno;
+	return 0;
+}
+
 int sandbox_enter(bool may_signal)
 {
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-	int r;
+	scmp_filter_ctx filter;
+	int r = forbid_dumps();
 
+	if (r)
+		return r;
+	filter = seccomp_init(SCMP_ACT_ALLOW);
 	if (!filter)
 		return -ENOMEM;
 	r = build(filter, may_signal);

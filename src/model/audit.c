@@ -106,5 +106,6 @@ void audit_done(struct audit *a)
 	free(a->daemons);
 	free(a->subjects);
 	free(a->crashes);
-	memset(a, 0, sizeof(*a));
+	memset(a, 0, offsetof(struct audit, classes));
+	a->classes.count = 0;
 }

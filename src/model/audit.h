@@ -111,8 +111,7 @@ struct audit {
 	bool dry_run;
 	uint64_t sampled_ms;      /* between its two looks; 0: one look */
 	struct snapshot snapshot; /* owned */
-	struct classes classes;
-	struct host *hosts; /* owned; by pid */
+	struct host *hosts;       /* owned; by pid */
 	size_t host_count;
 	struct daemon *daemons; /* owned; by pid */
 	size_t daemon_count;
@@ -124,6 +123,7 @@ struct audit {
 	uint32_t hidden_trees;           /* hosts of other users that could not be read */
 	uint32_t bad_records;            /* marker records that were skipped */
 	char bad_record[AUDIT_TEXT_MAX]; /* "file:line: what", the first of them */
+	struct classes classes;          /* last: half a megabyte, of which little is used */
 };
 
 struct audit_summary {

@@ -28,6 +28,9 @@ needs_freezer = pytest.mark.skipif(
     reason="needs root and the freezer of cgroup v1")
 needs_no_sanitizer = pytest.mark.skipif(
     "ASAN_OPTIONS" in os.environ, reason="a sanitizer's runtime cannot do without /proc itself")
+needs_fuse = pytest.mark.skipif(
+    not can_unshare_mounts() or not os.access("/dev/fuse", os.R_OK | os.W_OK),
+    reason="needs root and /dev/fuse")
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 
 def lost_signals(which: str = "1+") -> tuple[str, ...]:
