@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pwd.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -16,10 +17,12 @@
 
 #include "base/pin.h"
 #include "live.h"
+#include "tmpdir.h"
 
 enum {
 	TERM_MS = 300,
 	KILL_MS = 5000,
+	HIGHEST = -20,
 	BEGAN = 1000, /* the clock of the test, which it moves itself */
 };
 
@@ -125,12 +128,47 @@ Test(act, without_descriptors_nothing_is_pinned)
 	live_end(pid);
 }
 
+Test(act, without_standard_input_0_is_a_descriptor_like_any_other)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v;
+
+	(void)close(STDIN_FILENO);
+	v = pinned(pid);
+	cr_expect_eq(v.dirfd, STDIN_FILENO);
+	cr_expect(pin_alive(v.dirfd));
+	act_release(&v);
+	live_end(pid);
+}
+
+static void pin_without_open(void *arg)
+{
+	const pid_t *pid = arg;
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	struct victim v;
+
+	live_need(filter &&
+		  seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 0) == 0 &&
+		  seccomp_load(filter) == 0);
+	live_ready();
+	_exit(-act_pin((struct ident){ *pid, 7 }, ROLE_WORKER, &v));
+}
+
+Test(act, a_directory_that_may_not_be_opened)
+{
+	pid_t pid = live_start(live_pause, NULL);
+
+	cr_expect_eq(live_wait(live_start(pin_without_open, &pid)), EACCES, "it is not gone");
+	live_end(pid);
+}
+
 Test(act, sigterm_ends_it)
 {
 	pid_t pid = live_start(live_pause, NULL);
 	struct victim v = pinned(pid);
 
 	v.anon_bytes = 4096;
+	errno = EIO; /* of another call */
 	cr_expect_not(act_step(&v, &graces, BEGAN));
 	cr_expect_eq(v.stage, ACT_TERMED);
 	cr_expect_eq(v.record.signal, SIGTERM);
@@ -152,6 +190,7 @@ Test(act, who_ignores_sigterm_gets_sigkill_after_the_grace)
 	pid_t pid = live_start(ignore_term, NULL);
 	struct victim v = pinned(pid);
 
+	v.anon_bytes = 4096;
 	cr_expect_not(act_step(&v, &graces, BEGAN));
 	cr_expect_not(act_step(&v, &graces, BEGAN + TERM_MS - 1));
 	cr_expect_eq(v.stage, ACT_TERMED, "not before the deadline");
@@ -165,6 +204,7 @@ Test(act, who_ignores_sigterm_gets_sigkill_after_the_grace)
 	cr_expect(act_step(&v, &graces, BEGAN + TERM_MS + 5));
 	cr_expect_eq(v.record.outcome, OUTCOME_KILLED);
 	cr_expect_eq(v.record.took_ms, TERM_MS + 5);
+	cr_expect_eq(v.record.freed_bytes, 4096);
 	cr_expect_eq(reap_child(pid), SIGKILL);
 	act_release(&v);
 }
@@ -209,6 +249,7 @@ Test(act, gone_before_a_signal)
 	pid_t pid = live_start(live_pause, NULL);
 	struct victim v = pinned(pid);
 
+	v.anon_bytes = 4096;
 	live_end(pid);
 	cr_expect(act_step(&v, &graces, BEGAN));
 	cr_expect_eq(v.record.outcome, OUTCOME_VANISHED);
@@ -308,18 +349,28 @@ Test(act, unkillable_is_what_the_pidfd_shows_after_the_grace)
 	live_end(pid);
 }
 
-Test(act, unkillable_in_a_place_that_nobody_sees)
+Test(act, where_an_unkillable_one_hangs)
 {
-	pid_t pid = live_start(live_pause, NULL);
-	struct victim v = pinned(pid);
+	static const struct {
+		const char *why, *wchan, *want;
+	} rows[] = {
+		{ "its wchan says it", "nfs_wait", "still there after SIGKILL, in nfs_wait" },
+		{ "it says nothing", "", "still there after SIGKILL, in an unknown place" },
+		{ "nobody can ask", NULL, "still there after SIGKILL, in an unknown place" },
+	};
 
-	close(v.dirfd);
-	v.dirfd = -1;
-	v.stage = ACT_KILLED;
-	cr_expect(act_step(&v, &graces, BEGAN));
-	cr_expect(strstr(v.record.why, "in an unknown place"), "%s", v.record.why);
-	act_release(&v);
-	live_end(pid);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_tmpdir_ struct tmpdir dir = tmpdir_make();
+		struct victim v = { .stage = ACT_KILLED, .pidfd = -1 };
+
+		if (rows[i].wchan)
+			tmpdir_write(&dir, "wchan", rows[i].wchan, strlen(rows[i].wchan), 0600);
+		v.dirfd = open(dir.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		cr_assert_geq(v.dirfd, 0);
+		cr_expect(act_step(&v, &graces, BEGAN), "%s", rows[i].why);
+		cr_expect_str_eq(v.record.why, rows[i].want, "%s", rows[i].why);
+		act_release(&v);
+	}
 }
 
 Test(act, a_victim_that_is_not_signalled)
@@ -346,4 +397,148 @@ Test(act, a_long_reason_is_cut)
 	why[sizeof(why) - 1] = '\0';
 	act_close(&v, OUTCOME_HELD, why);
 	cr_expect_eq(strlen(v.record.why), sizeof(v.record.why) - 1);
+}
+
+/* ---- the priority: two calls in place of the C library's, so that nobody has to be root ---- */
+
+static struct {
+	int was;           /* what the number has */
+	int get_error;     /* errno of getpriority(2); 0 */
+	bool refused;      /* setpriority(2) is not allowed */
+	pid_t ends_at_get; /* a process that ends meanwhile; 0 */
+	pid_t ends_at_set;
+	id_t who; /* the last that was changed */
+	size_t count;
+	int set[2];
+} asked;
+
+static void end_meanwhile(pid_t *pid)
+{
+	if (*pid)
+		live_end(*pid);
+	*pid = 0;
+}
+
+int getpriority(__priority_which_t which, id_t who)
+{
+	(void)which;
+	(void)who;
+	end_meanwhile(&asked.ends_at_get);
+	if (asked.get_error)
+		errno = asked.get_error;
+	return asked.get_error ? -1 : asked.was;
+}
+
+int setpriority(__priority_which_t which, id_t who, int prio)
+{
+	(void)which;
+	end_meanwhile(&asked.ends_at_set);
+	asked.who = who;
+	if (asked.count < ARRAY_SIZE(asked.set))
+		asked.set[asked.count] = prio;
+	asked.count++;
+	if (asked.refused)
+		errno = EACCES;
+	return asked.refused ? -1 : 0;
+}
+
+static const struct priority_row {
+	const char *why;
+	int was, get_error;
+	bool refused, ends_at_get, ends_at_set;
+	size_t count;
+	int set[2];
+} priorities[] = {
+	{ .why = "it ends sooner so", .was = 5, .count = 1, .set = { HIGHEST } },
+	{ .why = "-1 is a priority, too", .was = -1, .count = 1, .set = { HIGHEST } },
+	{ .why = "what nobody says cannot be given back", .get_error = ESRCH },
+	{ .why = "the number may be another's by now", .ends_at_get = true },
+	{ .why = "whoever has the number gets back what it had",
+	  .was = 7,
+	  .ends_at_set = true,
+	  .count = 2,
+	  .set = { HIGHEST, 7 } },
+	{ .why = "what was refused is not given back",
+	  .was = 7,
+	  .refused = true,
+	  .ends_at_set = true,
+	  .count = 1,
+	  .set = { HIGHEST } },
+	{ .why = "what is refused is killed all the same",
+	  .refused = true,
+	  .count = 1,
+	  .set = { HIGHEST } },
+};
+
+Test(act, its_priority_is_raised_before_sigkill)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(priorities); i++) {
+		const struct priority_row *r = &priorities[i];
+		bool ends = r->ends_at_get || r->ends_at_set;
+		pid_t pid = live_start(live_pause, NULL);
+		struct victim v = pinned(pid);
+
+		memset(&asked, 0, sizeof(asked));
+		asked.was = r->was;
+		asked.get_error = r->get_error;
+		asked.refused = r->refused;
+		asked.ends_at_get = r->ends_at_get ? pid : 0;
+		asked.ends_at_set = r->ends_at_set ? pid : 0;
+		v.kill_at_once = true;
+		errno = EIO; /* of another call */
+		cr_expect_eq(act_step(&v, &graces, BEGAN), ends, "%s", r->why);
+		cr_expect_eq(v.record.signal, ends ? 0 : SIGKILL, "%s", r->why);
+		cr_assert_eq(asked.count, r->count, "%s: %zu times", r->why, asked.count);
+		for (size_t k = 0; k < r->count; k++)
+			cr_expect_eq(asked.set[k], r->set[k], "%s: %d", r->why, asked.set[k]);
+		cr_expect_eq(asked.who, r->count ? (id_t)pid : 0, "%s", r->why);
+		act_release(&v);
+		if (!ends)
+			live_end(pid);
+	}
+}
+
+Test(act, sigterm_raises_no_priority)
+{
+	pid_t pid = live_start(ignore_term, NULL);
+	struct victim v = pinned(pid);
+
+	cr_expect_not(act_step(&v, &graces, BEGAN));
+	cr_expect_eq(asked.count, 0, "it may take its time");
+	act_release(&v);
+	live_end(pid);
+}
+
+Test(act, gone_when_its_first_signal_comes)
+{
+	pid_t pid = live_start(live_pause, NULL);
+	struct victim v = pinned(pid);
+
+	v.kill_at_once = true;
+	v.anon_bytes = 4096;
+	asked.ends_at_get = pid;
+	cr_expect(act_step(&v, &graces, BEGAN));
+	cr_expect_eq(v.stage, ACT_DONE);
+	cr_expect_eq(v.record.outcome, OUTCOME_VANISHED);
+	cr_expect_eq(v.record.signal, 0, "none has reached it");
+	cr_expect_eq(v.record.freed_bytes, UNKNOWN_U64, "it freed nothing by us");
+	cr_expect_str_eq(v.record.why, "", "nobody refused anything");
+	act_release(&v);
+}
+
+Test(act, gone_when_sigkill_comes)
+{
+	pid_t pid = live_start(ignore_term, NULL);
+	struct victim v = pinned(pid);
+
+	v.anon_bytes = 4096;
+	cr_expect_not(act_step(&v, &graces, BEGAN));
+	asked.ends_at_get = pid;
+	cr_expect(act_step(&v, &graces, BEGAN + TERM_MS));
+	cr_expect_eq(v.stage, ACT_DONE);
+	cr_expect_eq(v.record.outcome, OUTCOME_EXITED, "after SIGTERM");
+	cr_expect_eq(v.record.signal, SIGTERM, "the last that has reached it");
+	cr_expect_eq(v.record.took_ms, TERM_MS);
+	cr_expect_eq(v.record.freed_bytes, 4096);
+	act_release(&v);
 }

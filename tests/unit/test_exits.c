@@ -150,6 +150,33 @@ Test(exits, keys)
 	cr_expect_eq(key.owner.pid, 0);
 }
 
+/* -1 is no place: what lies before the hosts and the classes is none of theirs. */
+Test(exits, who_has_no_host_or_class_has_the_key_of_none)
+{
+	static struct {
+		struct worker_class before;
+		struct audit audit;
+	} at;
+	const struct subject s = { .role = ROLE_SINGLE, .class_index = -1 };
+	struct exits_key key;
+	struct daemon *d;
+
+	memset(&at.before, 'x', sizeof(at.before));
+	at.audit = build_audit();
+	key = exits_key_subject(&at.audit, &s);
+	cr_expect_str_eq(key.class_name, "");
+	build_host(&at.audit, 4711);
+	d = build_daemon(&at.audit, -1, 4790);
+	at.audit.hosts++;
+	at.audit.host_count--;
+	key = exits_key_daemon(&at.audit, d);
+	cr_expect_eq(key.owner.pid, 0);
+	cr_expect_str_eq(key.class_name, "pyspark");
+	at.audit.hosts--;
+	at.audit.host_count++;
+	audit_done(&at.audit);
+}
+
 Test(exits, a_group_is_told_from_others_by_all_of_its_key)
 {
 	_cleanup_(exits_done) struct exits x = { 0 };
@@ -219,6 +246,7 @@ Test(exits, killed_together_is_one)
 		{ { ENDING_SIGNAL, SIGSEGV, TRI_NO }, NOW + 2800, 1, "one that crashed" },
 		{ { ENDING_SIGNAL, SIGSEGV, TRI_NO }, NOW + 2800, 1, "and another" },
 		{ { ENDING_SIGNAL, SIGKILL, TRI_NO }, NOW + 2900, 1, "after that" },
+		{ { ENDING_SIGNAL, SIGSEGV, TRI_NO }, NOW + 2950, 1, "a crash is its own" },
 	};
 	_cleanup_(exits_done) struct exits x = { 0 };
 	struct exits_key key = single("");
@@ -227,8 +255,8 @@ Test(exits, killed_together_is_one)
 		cr_expect_eq(exits_note(&x, &key, rows[i].ending, rows[i].at_ms), rows[i].counts,
 			     "%s", rows[i].why);
 	expect(&x, &key, NOW + 3000,
-	       "9@3600000 9@3601000 11@3602800 11@3602800 9@3602900 signal=5 unseen=0 cores=0 "
-	       "restarts=0");
+	       "9@3600000 9@3601000 11@3602800 11@3602800 9@3602900 11@3602950 signal=6 unseen=0 "
+	       "cores=0 restarts=0");
 }
 
 Test(exits, the_ring_keeps_the_latest)
@@ -390,7 +418,7 @@ Test(exits, when_full_the_group_touched_longest_ago_goes)
 
 	for (pid_t pid = 1; pid <= EXITS_GROUPS_MAX; pid++) {
 		key = worker_of(pid);
-		note(&x, &key, segv, pid == 7 ? 1 : 10);
+		note(&x, &key, segv, pid == 7 || pid == 9 ? 1 : 10);
 	}
 	key = worker_of(1000);
 	note(&x, &key, segv, 5);
@@ -398,6 +426,8 @@ Test(exits, when_full_the_group_touched_longest_ago_goes)
 	expect(&x, &key, 10, "11@5 signal=1 unseen=0 cores=0 restarts=0");
 	key = worker_of(7);
 	expect(&x, &key, 10, "signal=0 unseen=0 cores=0 restarts=0 nothing");
+	key = worker_of(9); /* as old, but it came later */
+	expect(&x, &key, 10, "11@1 signal=1 unseen=0 cores=0 restarts=0");
 	key = worker_of(8);
 	expect(&x, &key, 10, "11@10 signal=1 unseen=0 cores=0 restarts=0");
 	note(&x, &key, segv, 11);

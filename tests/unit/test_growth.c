@@ -113,6 +113,32 @@ Test(growth, a_full_series_gives_up_the_one_that_is_missed_least)
 	cr_expect_eq(s->sample[MEMORY_SAMPLES_MAX - 1].anon_bytes, 100 - MEMORY_SAMPLES_MAX);
 }
 
+/* The gap without the second sample is 2/61 of its age, and so is that without the third. */
+Test(growth, of_two_that_are_missed_alike_the_older_goes)
+{
+	_cleanup_growth_ struct growth g = { 0 };
+	const struct memory_series *s;
+
+	for (uint64_t i = 0; i <= MEMORY_SAMPLES_MAX; i++) {
+		struct memory_sample one = sample(FROM_MS + i * 610 + (i ? 20 : 0), i);
+
+		cr_assert_eq(growth_note(&g, name(5), &one, i), 0);
+	}
+	s = growth_find(&g, name(5));
+	cr_assert_not_null(s);
+	cr_expect_eq(s->sample[1].anon_bytes, 2);
+	cr_expect_eq(s->sample[2].anon_bytes, 3);
+}
+
+Test(growth, the_first_sample_follows_none)
+{
+	_cleanup_growth_ struct growth g = { 0 };
+	struct memory_sample s = sample(0, 1);
+
+	cr_assert_eq(growth_note(&g, name(5), &s, 1), 0);
+	cr_expect_eq(growth_find(&g, name(5))->count, 1, "however early it is");
+}
+
 /* Ten days, a look each ten seconds. */
 Test(growth, a_look_back_over_any_time_finds_some_samples)
 {
@@ -361,6 +387,66 @@ Test(growth, what_grows)
 	}
 }
 
+enum {
+	EXACT_MAX = 9,
+	EXACT_GAP_MS = 50 * 1000, /* so that eight are two for each quarter of 350 s */
+};
+
+static const struct {
+	const char *why;
+	enum tri growing;
+	uint64_t anon[EXACT_MAX];
+	uint64_t least[EXACT_MAX]; /* since the sample before; 0: no less than this one has */
+} exact[] = {
+	{ "each floor rises by half of the greatest rise",
+	  TRI_YES,
+	  { 100, 150, 200, 220, 250, 270, 300, 320 },
+	  { 0 } },
+	{ "one rises by less than half of it",
+	  TRI_NO,
+	  { 100, 150, 200, 220, 250, 270, 299, 320 },
+	  { 0 } },
+	{ "it climbs, and comes back to the same floor between two looks",
+	  TRI_NO,
+	  { 100, 110, 120, 130, 140, 150, 160, 170 },
+	  { 0, 50, 0, 50, 0, 50, 0, 50 } },
+	{ "the floor of a quarter is the least of all its samples, not the last",
+	  TRI_NO,
+	  { 100, 110, 120, 130, 140, 150, 160, 170 },
+	  { 0, 0, 50, 0, 50, 0, 50, 0 } },
+	{ "what was least before the stretch is not of it",
+	  TRI_YES,
+	  { 100, 110, 120, 130, 140, 150, 160, 170 },
+	  { 1, 0, 0, 0, 0, 0, 0, 0 } },
+	{ "only what lies between the looks rises",
+	  TRI_NO,
+	  { 900, 900, 900, 900, 900, 900, 900, 900 },
+	  { 0, 100, 200, 200, 300, 300, 400, 400 } },
+	{ "as far past what it once had as its floors rise",
+	  TRI_YES,
+	  { 160, 100, 110, 120, 130, 140, 150, 160, 170 },
+	  { 0 } },
+	{ "not so far", TRI_NO, { 161, 100, 110, 120, 130, 140, 150, 160, 170 }, { 0 } },
+};
+
+Test(growth, what_just_grows)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(exact); i++) {
+		_cleanup_growth_ struct growth g = { 0 };
+
+		for (size_t k = 0; k < EXACT_MAX && exact[i].anon[k]; k++) {
+			struct memory_sample one =
+				sample(FROM_MS + k * EXACT_GAP_MS, exact[i].anon[k]);
+
+			if (exact[i].least[k])
+				one.least_bytes = exact[i].least[k];
+			cr_assert_eq(growth_note(&g, name(5), &one, 1), 0);
+		}
+		cr_expect_eq(growth_judge(growth_find(&g, name(5)), 7 * EXACT_GAP_MS).growing,
+			     exact[i].growing, "%s", exact[i].why);
+	}
+}
+
 Test(growth, how_fast)
 {
 	static const struct {
@@ -421,6 +507,8 @@ Test(growth, noise_for_long)
 	cr_expect_eq(alarms, 0, "%u of %u looks", alarms, looks);
 }
 
+#define CENTURY_S (UINT64_C(100) * 365 * 24 * 3600)
+
 Test(growth, until_the_limit)
 {
 	static const struct {
@@ -448,6 +536,18 @@ Test(growth, until_the_limit)
 		{ "less than a byte in a second",
 		  { TRI_YES, 1000, 0, 0 },
 		  { MEMORY_LIMIT_MACHINE, 0, 0, "" },
+		  UNKNOWN_U64 },
+		{ "it shrinks",
+		  { TRI_YES, 1000, 0, -1 },
+		  { MEMORY_LIMIT_MACHINE, 0, 0, "" },
+		  UNKNOWN_U64 },
+		{ "a second less than a hundred years",
+		  { TRI_YES, 1000, 0, 1 },
+		  { MEMORY_LIMIT_MACHINE, UINT64_MAX, CENTURY_S - 1, "" },
+		  (CENTURY_S - 1) * 1000 },
+		{ "a hundred years are as good as never",
+		  { TRI_YES, 1000, 0, 1 },
+		  { MEMORY_LIMIT_MACHINE, UINT64_MAX, CENTURY_S, "" },
 		  UNKNOWN_U64 },
 		{ "in hundreds of years",
 		  { TRI_YES, 1000, 0, 1 },

@@ -109,6 +109,12 @@ static const struct script_row sets[] = {
 	{ .why = "names that are longer than most",
 	  HOST "\n5000 begin task=0123456789abcdef0 job=0123456789abcdef1 " W,
 	  "open 1/1 since=5000 tasks=0123456789abcdef0 job=0123456789abcdef1" },
+	{ .why = "a name that another begins with",
+	  HOST "\n5000 begin task=1 " W "\n5001 begin task=17 " W,
+	  "open 2/2 since=5000 tasks=17,1" },
+	{ .why = "of two jobs the newest task's",
+	  HOST "\n5000 begin task=17 job=3 " W "\n5001 begin task=18 job=4 " W,
+	  "open 2/2 since=5000 tasks=18,17 job=4" },
 	{ .why = "a name that is as long as fits inside",
 	  HOST "\n5000 begin task=0123456789abcdef " W,
 	  "open 1/1 since=5000 tasks=0123456789abcdef" },
@@ -126,11 +132,23 @@ static const struct script_row sets[] = {
 	{ .why = "Python's job is last",
 	  HOST "\n8000 end job=3\n" DAEMON "5003 begin task=19 " W "\n5000 begin job=3 " W,
 	  "open 1/2 since=5003 end=8000 tasks=19 job=3" },
+	{ .why = "Python's begin in a job, the end of the task alone",
+	  HOST "\n8000 end task=17\n" DAEMON "5000 begin task=17 job=3 " W,
+	  "ended 0/1 end=8000 tasks=17" },
+	{ .why = "Python's job and its tasks, the end of the job, the end of another task",
+	  HOST "\n8000 end job=3\n8500 end task=19\n" DAEMON "5000 begin job=3 " W
+	       "\n5001 begin task=17 job=3 " W "\n5002 begin task=18 job=3 " W
+	       "\n5003 begin task=19 " W,
+	  "ended 0/4 end=8500 tasks=19,18,17 job=3" },
 	{ .why = "both sides begin a task: it is one",
 	  HOST "\n5000 begin task=17 job=3 " W "\n" DAEMON "5001 begin task=17 " W,
 	  "open 1/1 since=5000 tasks=17 job=3" },
 	{ .why = "both sides begin a task: it ended once",
 	  HOST "\n5000 begin task=17 " W "\n8000 end task=17\n" DAEMON "5001 begin task=17 " W,
+	  "ended 0/1 end=8000 tasks=17" },
+	{ .why = "both sides begin a task: asked about before it ended",
+	  HOST "\n5000 begin task=17 " W "\n" DAEMON "5001 begin task=17 " W
+	       "\nask\nlog 1 1000\n8000 end task=17",
 	  "ended 0/1 end=8000 tasks=17" },
 	{ .why = "the host began what Python binds",
 	  HOST "\n5000 begin task=17\n5000 begin task=18 " W "\n" DAEMON "5001 begin task=17 " W,
@@ -218,6 +236,62 @@ Test(ledger, tasks_and_ends_are_sets)
 	script_check(sets, ARRAY_SIZE(sets));
 }
 
+/* Python's word alone is none of the host. */
+Test(ledger, only_a_host_writes_a_host_s_log)
+{
+	struct script f = script_begin();
+	struct marker_facts facts;
+
+	script_run(&f, DAEMON SERVED, &script_usual);
+	cr_assert_eq(ledger_ask(f.ledger, &script_usual, &facts), 0);
+	cr_assert_eq(facts.bound, 1);
+	cr_assert_not(facts.host_log);
+	script_run(&f, HOST, &script_usual);
+	cr_assert_eq(ledger_ask(f.ledger, &script_usual, &facts), 0);
+	cr_assert(facts.host_log);
+	script_run(&f, "forget 1", &script_usual);
+	cr_assert_eq(ledger_ask(f.ledger, &script_usual, &facts), 0);
+	cr_assert_not(facts.host_log, "it is gone");
+	ledger_free(f.ledger);
+}
+
+/* What was there before the question is no answer. */
+Test(ledger, where_no_log_speaks_all_is_zero)
+{
+	struct script f = script_begin();
+	struct marker_facts facts = { .bound = 99, .logs_whole = true, .ages_trusted = true };
+
+	script_run(&f, HOST "\n" SERVED "forget 1", &script_usual);
+	cr_assert_eq(ledger_ask(f.ledger, &script_usual, &facts), 0);
+	cr_assert_eq(facts.state, MARKS_NONE);
+	cr_assert_eq(facts.bound, 0);
+	cr_assert_not(facts.logs_whole);
+	cr_assert_not(facts.ages_trusted);
+	ledger_free(f.ledger);
+}
+
+/* A question about a worker that has no name where the writer lives takes its ports from nobody. */
+Test(ledger, ports_wait_for_a_worker_that_can_be_named)
+{
+	struct ledger_question q = script_usual;
+	struct script f = script_begin();
+	struct marker_facts facts;
+
+	ask_contained(&q);
+	ask_ports(&q);
+	script_run(&f,
+		   "log 2 1000\n1500 daemon daemon=9:60 boot=BOOT pidns=7\n"
+		   "5000 begin task=17 lport=45873 dport=39917",
+		   &q);
+	q.worker.ns_pid = 0;
+	cr_assert_eq(ledger_ask(f.ledger, &q, &facts), 0);
+	cr_assert_eq(facts.bound, 0);
+	q.worker.ns_pid = 22;
+	cr_assert_eq(ledger_ask(f.ledger, &q, &facts), 0);
+	cr_assert_eq(facts.bound, 1);
+	ledger_free(f.ledger);
+}
+
 Test(ledger, hosts_and_logs_are_listed)
 {
 	static const char script[] =
@@ -292,6 +366,68 @@ Test(ledger, hosts_and_logs_are_listed)
 	cr_assert_not(ledger_host_find(f.ledger, &script_usual.host, SCRIPT_UID, &h));
 	cr_assert(ledger_host_at(f.ledger, 0, &h));
 	cr_assert_eq(h.log, 3);
+	ledger_free(f.ledger);
+}
+
+Test(ledger, of_logs_of_one_time_the_one_read_last_is_the_newest)
+{
+	struct script f = script_begin();
+	struct ledger_host h;
+
+	script_run(&f, HOST "\n" SECOND "\nlog 4 1000\n1000 host host=4711:50 WHO class=pyjava",
+		   &script_usual);
+	script_run(&f, "log 1 1000\n7000 begin task=17\nlog 3 1000\n7000 begin task=18",
+		   &script_usual);
+	cr_assert(ledger_host_at(f.ledger, 0, &h));
+	cr_assert_eq(h.log, 3);
+	ledger_forget(f.ledger, 4);
+	cr_assert(ledger_host_at(f.ledger, 0, &h));
+	cr_assert_eq(h.log, 3, "an older one went");
+	ledger_free(f.ledger);
+}
+
+Test(ledger, of_two_owners_logs_of_one_time_root_s_is_found)
+{
+	struct script f = script_begin();
+	struct ledger_host h;
+
+	script_run(&f, HOST "\nlog 3 0\n1000 host host=4711:50 WHO class=pyspark", &script_usual);
+	cr_assert(ledger_host_find(f.ledger, &script_usual.host, SCRIPT_UID, &h));
+	cr_assert_eq(h.owner, 0);
+	ledger_free(f.ledger);
+}
+
+Test(ledger, the_last_beat_of_a_host_is_that_of_any_of_its_logs)
+{
+	struct script f = script_begin();
+	struct ledger_host h;
+
+	script_run(&f, HOST "\n" SECOND, &script_usual);
+	cr_assert(ledger_host_at(f.ledger, 0, &h));
+	cr_assert_eq(h.beat_ms, 0, "none");
+	script_run(&f, "log 1 1000\n5000 beat n=*\nlog 3 1000\n4000 beat n=*", &script_usual);
+	cr_assert(ledger_host_at(f.ledger, 0, &h));
+	cr_assert_eq(h.beat_ms, 5000);
+	ledger_forget(f.ledger, 1);
+	cr_assert(ledger_host_at(f.ledger, 0, &h));
+	cr_assert_eq(h.beat_ms, 4000);
+	ledger_free(f.ledger);
+	ledger_free(NULL);
+}
+
+/* A machine without a clock of its own begins at 0. */
+Test(ledger, a_log_of_time_0_is_one)
+{
+	struct script f = script_begin();
+	struct ledger_host h;
+
+	script_run(&f,
+		   "log 1 1000\n0 host host=4711:50 WHO class=pyspark\n"
+		   "log 3 1000\n0 host host=4711:50 WHO class=pyjava\nforget 3",
+		   &script_usual);
+	cr_assert(ledger_host_at(f.ledger, 0, &h));
+	cr_assert_eq(h.log, 1);
+	cr_assert_eq(h.last_ms, 0);
 	ledger_free(f.ledger);
 }
 

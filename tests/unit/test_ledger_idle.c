@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The proof `host idle`.
+ * The proof `host idle`; then limits, and the tables that a ledger is made of.
  */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "correlate/ledger_index.h"
+#include "correlate/ledger_state.h"
 #include "ledger_script.h"
 
 static uint64_t seen_running[4096];
@@ -131,6 +135,12 @@ static const struct script_row idle[] = {
 	{ .why = "the stretch lies in the past, the host is busy again",
 	  ALL SERVED "beats 10000 120000 10000\n125000 begin task=18\nbeats 130000 900000 10000",
 	  "ended 0/1 end=8000 idle@110000 tasks=17" },
+	{ .why = "the stretch is just long enough when the host is busy again",
+	  ALL SERVED "beats 10000 100000 10000\n109000 begin task=18\n110000 beat n=*",
+	  "ended 0/1 end=8000 idle@110000 tasks=17" },
+	{ .why = "and when it is busy 1 ms earlier it is not",
+	  ALL SERVED "beats 10000 100000 10000\n108999 begin task=18\n110000 beat n=*",
+	  "ended 0/1 end=8000 tasks=17" },
 	{ .why = "a job's end ends the stretch's last task",
 	  ALL SERVED "9000 begin task=18 job=3\n20000 end job=3\nbeats 21000 121000 10000",
 	  "ended 0/1 end=8000 idle@121000 tasks=17" },
@@ -156,6 +166,11 @@ static const struct script_row idle[] = {
 	  ALL SERVED "beats 10000 160000 10000\nlog 3 0\n1000 host host=4711:50 WHO class=other\n"
 		     "30000 begin task=90\n55000 end task=90",
 	  "ended 0/1 end=8000 idle@160000 tasks=17" },
+	{ .why = "root's log and the user's know of tasks in turn: the stretch begins after both",
+	  ALL SERVED
+	  "10000 begin task=18\n65000 end task=18\nbeats 66000 176000 10000\n"
+	  "log 3 0\n1000 host host=4711:50 WHO class=other\n60000 begin task=90\n70000 end task=90",
+	  "ended 0/1 end=8000 idle@176000 tasks=17" },
 	{ .why = "root's log knows of an open task",
 	  ALL SERVED "beats 10000 900000 10000\nlog 3 0\n1000 host host=4711:50 WHO class=other\n"
 		     "30000 begin task=90",
@@ -233,6 +248,10 @@ static const struct script_row idle[] = {
 	  ALL SERVED "beats 10000 20000 10000\n1010001 beat n=*",
 	  "ended 0/1 end=8000 tasks=17",
 	  ran_all_the_time },
+	{ .why = "a closing beat right now",
+	  ALL SERVED "beats 10000 20000 10000\n1010000 beat n=*",
+	  "ended 0/1 end=8000 idle@1010000 tasks=17",
+	  ran_all_the_time },
 	{ .why = "a stretch from before the clock was stepped",
 	  ALL SERVED "beats 10000 900000 10000\nstep 20000",
 	  "ended 0/1 end=8000 late? untrusted tasks=17" },
@@ -263,4 +282,131 @@ static const struct script_row idle[] = {
 Test(ledger, host_idle)
 {
 	script_check(idle, ARRAY_SIZE(idle));
+}
+
+Test(ledger, there_is_a_limit_to_the_logs)
+{
+	struct ledger_source source = { .owner = SCRIPT_UID, .name = "x.log" };
+	const struct marker m = { .unix_ms = 1000, .event = MARKER_UNKNOWN };
+	struct script f = script_begin();
+
+	while (source.log++ < LEDGER_LOGS_MAX)
+		cr_assert_eq(ledger_add(f.ledger, &source, &m), 0);
+	cr_assert_eq(ledger_add(f.ledger, &source, &m), -LEDGER_ENOMEM);
+	ledger_forget(f.ledger, 1);
+	cr_assert_eq(ledger_add(f.ledger, &source, &m), 0, "one went");
+	ledger_free(f.ledger);
+}
+
+/* The limit is one for the logs of a host, whose open tasks must all be known. */
+Test(ledger, operators_may_have_many_logs)
+{
+	struct script f = script_begin();
+	struct marker_facts facts;
+	char log[80];
+
+	for (unsigned i = 0; i < LEDGER_HOST_LOGS_MAX; i++) {
+		(void)snprintf(log, sizeof(log), "log %u 1000\n1000 operator uid=1000 WHO",
+			       100 + i);
+		script_run(&f, log, &script_usual);
+	}
+	script_run(&f, OPERATOR "5000 retired " W, &script_usual);
+	cr_assert_eq(ledger_ask(f.ledger, &script_usual, &facts), 0);
+	cr_assert(facts.retired_by_operator);
+	ledger_free(f.ledger);
+}
+
+/* More writers of one hash than are looked through: the log of one more is nobody's. */
+Test(ledger, a_host_without_a_place_is_not_believed)
+{
+	uint32_t hash = ledger_index_hash_pair((uint64_t)4711 << 32 | SCRIPT_UID,
+					       (uint64_t)50 ^ (uint64_t)SCRIPT_US << 16) +
+			MARKER_HOST;
+	struct script f = script_begin();
+	struct ledger_host h;
+
+	script_run(&f, "log 2 1000\n1000 host host=4712:51 WHO class=pyspark", &script_usual);
+	for (unsigned i = 0; i < LEDGER_INDEX_RUN_MAX; i++)
+		cr_assert_eq(ledger_index_put(&f.ledger->by_writer, hash, 0), 0);
+	script_run(&f, HOST, &script_usual);
+	cr_assert_null(ledger_state_log(f.ledger, 1)->scope);
+	cr_assert_not(ledger_host_find(f.ledger, &script_usual.host, SCRIPT_UID, &h));
+	ledger_free(f.ledger);
+}
+
+static bool is_found(const struct ledger_index *ix, uint32_t hash, uint32_t item)
+{
+	uint32_t at = 0, found;
+
+	do
+		found = ledger_index_next(ix, hash, &at);
+	while (found != LEDGER_NONE && found != item);
+	return found == item;
+}
+
+/* Where items belong in a table of 64: some stand behind their place, some at it, one at the other end. */
+static const uint32_t homes[] = { 10, 10, 10, 11, 13, 15, 63, 63 };
+
+Test(ledger_index, what_is_taken_out_hides_nothing)
+{
+	for (uint32_t out = 0; out < ARRAY_SIZE(homes); out++) {
+		struct ledger_index ix = { 0 };
+
+		for (uint32_t i = 0; i < ARRAY_SIZE(homes); i++)
+			cr_assert_eq(ledger_index_put(&ix, homes[i], i), 0);
+		cr_assert_leq(ix.size, 64, "few need little");
+		ledger_index_remove(&ix, homes[out], out);
+		for (uint32_t i = 0; i < ARRAY_SIZE(homes); i++)
+			cr_assert_eq(is_found(&ix, homes[i], i), i != out, "%u without %u",
+				     (unsigned)i, (unsigned)out);
+		free(ix.slots);
+	}
+}
+
+Test(ledger_index, a_hash_of_the_same_place_is_another)
+{
+	struct ledger_index ix = { 0 };
+	uint32_t at = 0;
+
+	cr_assert_eq(ledger_index_put(&ix, 10, 1), 0);
+	cr_assert_eq(ledger_index_put(&ix, 10 + ix.size, 2), 0);
+	cr_assert_eq(ledger_index_put(&ix, 10, 3), 0);
+	cr_assert_eq(ledger_index_next(&ix, 10, &at), 1);
+	cr_assert_eq(ledger_index_next(&ix, 10, &at), 3);
+	cr_assert_eq(ledger_index_next(&ix, 10, &at), LEDGER_NONE);
+	free(ix.slots);
+}
+
+/* All of one hash stand in a row, also after the table has grown. */
+Test(ledger_index, there_is_a_limit_to_a_row)
+{
+	struct ledger_index ix = { 0 };
+
+	for (uint32_t i = 0; i < LEDGER_INDEX_RUN_MAX; i++)
+		cr_assert_eq(ledger_index_put(&ix, 10, i), 0);
+	cr_assert_eq(ledger_index_put(&ix, 10, LEDGER_INDEX_RUN_MAX), -LEDGER_E2BIG);
+	cr_assert_eq(ix.used, LEDGER_INDEX_RUN_MAX);
+	cr_assert_not(is_found(&ix, 10, LEDGER_INDEX_RUN_MAX), "it was not added");
+	for (uint32_t i = 0; i < LEDGER_INDEX_RUN_MAX; i++)
+		cr_assert(is_found(&ix, 10, i), "%u", (unsigned)i);
+	free(ix.slots);
+}
+
+Test(ledger_pool, what_is_given_back_is_taken_again)
+{
+	struct ledger_pool p = { 0 };
+	uint64_t none = 0;
+
+	cr_assert_eq(ledger_pool_take(&p, sizeof(none)), 0);
+	cr_assert_eq(ledger_pool_take(&p, sizeof(none)), 1);
+	cr_assert_eq(ledger_pool_take(&p, sizeof(none)), 2);
+	memset(p.items, 0xff, 3 * sizeof(none));
+	ledger_pool_give(&p, sizeof(none), 0);
+	ledger_pool_give(&p, sizeof(none), 1);
+	cr_assert_eq(ledger_pool_take(&p, sizeof(none)), 1);
+	cr_assert_eq(ledger_pool_take(&p, sizeof(none)), 0);
+	cr_assert_eq(memcmp(p.items, &none, sizeof(none)), 0, "it is zeroed");
+	cr_assert_eq(ledger_pool_take(&p, sizeof(none)), 3, "none is left");
+	cr_assert_eq(p.used, 4);
+	free(p.items);
 }

@@ -4,6 +4,7 @@
  */
 #include <criterion/criterion.h>
 
+#include "correlate/ledger_state.h"
 #include "ledger_script.h"
 
 static void byte_at_18s(struct ledger_question *q)
@@ -153,6 +154,9 @@ static const struct script_row declared[] = {
 	{ .why = "an end in the future",
 	  NONE "5000 begin task=17 " W "\n1020000 end task=17",
 	  "ended 0/1 end=1020000 declared@1020000 untrusted tasks=17" },
+	{ .why = "an end while the look was on its way",
+	  NONE "5000 begin task=17 " W "\n1010000 end task=17",
+	  "ended 0/1 end=1010000 declared@1010000 tasks=17" },
 	{ .why = "an end learned from a log whose time ran backwards",
 	  NONE "8000 end task=17\n6000 begin task=1\n" DAEMON "5000 begin task=17 " W,
 	  "ended 0/1 end=8000 late? declared@8000 untrusted tasks=17" },
@@ -298,6 +302,13 @@ static const struct script_row reported[] = {
 	{ .why = "a beat that is a little earlier than the last",
 	  REPORTED SERVED "beats 9000 19000 10000\n18500 beat n=*\n29000 beat n=*",
 	  "ended 0/1 end=8000 !declared reported@29000 tasks=17" },
+	{ .why = "a beat that is a little earlier than the last: its list may be older than it says",
+	  REPORTED "5000 begin task=17 " W "\n9000 beat n=*\n19000 beat n=*\n18700 end task=17\n"
+		   "18500 beat n=*\n29000 beat n=*\n39000 beat n=*",
+	  "ended 0/1 end=18700 !declared reported@39000 tasks=17" },
+	{ .why = "two beats of one time: the second list began after the first",
+	  REPORTED SERVED "9000 beat n=*\n9000 beat n=*\n19000 beat n=*",
+	  "ended 0/1 end=8000 !declared reported@19000 tasks=17" },
 	{ .why = "pooled in another log before the clock was stepped",
 	  REPORTED "5000 pooled " W
 		   "\nlog 3 0\n1000 host host=4711:50 WHO class=other\n5001 pooled " W
@@ -308,4 +319,22 @@ static const struct script_row reported[] = {
 Test(ledger, reported)
 {
 	script_check(reported, ARRAY_SIZE(reported));
+}
+
+/* A beat for which there was no memory is given again: its list began when the beat before it came. */
+Test(ledger_proof, a_beat_that_is_given_again)
+{
+	struct script f = script_begin();
+	struct ledger_log *log;
+
+	script_run(&f, REPORTED "9000 beat n=*", &script_usual);
+	log = ledger_state_log(f.ledger, 1);
+	log->beats.count = LEDGER_BEATS_MAX + 1;
+	cr_assert_eq(script_add(&f, "19000 beat n=0"), -LEDGER_ENOMEM);
+	log->beats.count = 0;
+	cr_assert_eq(script_add(&f, "19000 beat n=0"), 0);
+	cr_assert_eq(log->beats.count, 1);
+	cr_assert_eq(log->beats.beat[0].ms, 19000);
+	cr_assert_eq(log->beats.beat[0].begun_ms, 9000);
+	ledger_free(f.ledger);
 }

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits, and names that are made to collide: whoever writes a log can compute the hash as well.
+ * Limits, and what is forgotten.
  */
 #include "correlate/ledger_store.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "correlate/ledger_state.h"
 #include "ledger_script.h"
-
-enum {
-	CROWD = LEDGER_INDEX_RUN_MAX + 2,
-	/* A table with so many members has 4096 slots: equal low bits are one place in it. */
-	CROWD_BITS = 0xfff,
-};
 
 static void add(struct ledger *l, uint32_t log, const struct marker *m)
 {
@@ -148,6 +141,98 @@ Test(ledger_store, a_flood_takes_nothing_from_others)
 	ledger_free(s.ledger);
 }
 
+static const struct {
+	const char *why;
+	uint32_t items, used;
+	bool room;
+} limits[] = {
+	{ "the last record of its share, however full the others are", LEDGER_STORE_SHARE - 4,
+	  LEDGER_ITEMS_MAX, true },
+	{ "beyond its share", LEDGER_STORE_SHARE - 3, LEDGER_ITEMS_MAX, false },
+	{ "the last record of all", LEDGER_STORE_SHARE - 3, LEDGER_ITEMS_MAX - 4, true },
+	{ "beyond what all may have", LEDGER_STORE_SHARE - 3, LEDGER_ITEMS_MAX - 3, false },
+	{ "the last record of one", LEDGER_STORE_ITEMS - 4, LEDGER_STORE_ITEMS, true },
+	{ "beyond what one may have", LEDGER_STORE_ITEMS - 3, LEDGER_STORE_ITEMS, false },
+};
+
+/* A record can add a job, a task, a worker and a binding. */
+Test(ledger_store, there_is_room_up_to_each_limit)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		uint32_t used = limits[i].used;
+		struct ledger_store s = { .used = &used, .entries.used = limits[i].items };
+
+		cr_expect_eq(ledger_store_make_room(&s), limits[i].room, "%s", limits[i].why);
+	}
+}
+
+static struct ledger_scope *new_scope(uint32_t *used)
+{
+	struct ledger_scope *s = ledger_scope_new(&(struct ledger_writer){ 0 }, used);
+
+	cr_assert_not_null(s);
+	return s;
+}
+
+static void begin(struct ledger_scope *s, unsigned task)
+{
+	const struct marker m = task_record(MARKER_BEGIN, 5000, task, 4801);
+
+	cr_assert_eq(ledger_scope_begin(s, &m), 0);
+}
+
+static void end(struct ledger_scope *s, unsigned task)
+{
+	const struct marker m = task_record(MARKER_END, 8000, task, 0);
+
+	cr_assert_eq(ledger_scope_end(s, &m), 0);
+}
+
+Test(ledger_store, a_scope_without_room_takes_what_it_can_hold)
+{
+	uint32_t used = LEDGER_ITEMS_MAX;
+	struct ledger_scope *s = new_scope(&used);
+
+	for (unsigned i = 0; i < 2 * LEDGER_STORE_SHARE; i++)
+		begin(s, i);
+	cr_assert(s->lost);
+	cr_assert_leq(used, LEDGER_ITEMS_MAX + LEDGER_STORE_SHARE);
+	ledger_scope_free(s);
+	cr_assert_eq(used, LEDGER_ITEMS_MAX, "it gives back what it had");
+}
+
+/* What proves nothing any more neither learns nor forgets; but what it knows may still end. */
+Test(ledger_store, a_scope_that_lost_a_record_takes_only_ends)
+{
+	struct marker m = {
+		.unix_ms = 5000, .event = MARKER_BEGIN, .task = "ports", .lport = 1, .dport = 2
+	};
+	uint32_t used = 0, entries, workers, bindings, task;
+	struct ledger_scope *s = new_scope(&used);
+
+	begin(s, 1);
+	cr_assert_eq(ledger_scope_begin(s, &m), 0);
+	for (unsigned i = 0; i < LEDGER_STORE_SHARE; i++)
+		end(s, 100 + i);
+	entries = s->store.entries.used;
+	workers = s->store.workers.used;
+	bindings = s->store.bindings.used;
+	used = LEDGER_ITEMS_MAX;
+	s->lost = true;
+	begin(s, 2);
+	end(s, 3);
+	m = (struct marker){ .unix_ms = 6000, .event = MARKER_POOLED, .worker = { 4802, 80 } };
+	cr_assert_eq(ledger_scope_note(s, &m, 1), 0);
+	cr_assert_eq(ledger_scope_resolve(s, 1, 2, (struct ident){ 4803, 80 }, 1), 0);
+	cr_assert_eq(s->store.entries.used, entries);
+	cr_assert_eq(s->store.workers.used, workers);
+	cr_assert_eq(s->store.bindings.used, bindings);
+	end(s, 1);
+	task = ledger_store_find(&s->store, false, "1", 1);
+	cr_assert_eq(ledger_store_entry(&s->store, task)->end_ms, 8000);
+	ledger_scope_free(s);
+}
+
 /* Without room a store lives on its share: the oldest ended go first, then workers without a binding. */
 Test(ledger_store, workers_are_forgotten_too)
 {
@@ -234,13 +319,76 @@ Test(ledger_store, too_many_workers_go_before_tasks)
 	ledger_store_done(&s);
 }
 
+Test(ledger_store, tasks_go_before_as_many_workers_as_are_allowed)
+{
+	uint32_t used = LEDGER_ITEMS_MAX - 3, entry, worker;
+	struct ledger_store s = { .used = &used };
+
+	cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 1, 1 }, &worker), 0);
+	for (uint32_t more = 0; more <= 1; more++) {
+		cr_assert_eq(ledger_store_need(&s, true, "spare", &entry), 0);
+		s.workers.used = LEDGER_STORE_WORKERS + more;
+		used = LEDGER_ITEMS_MAX - 3;
+		cr_assert(ledger_store_make_room(&s));
+		cr_assert_eq(ledger_store_find(&s, true, "spare", 5) != LEDGER_NONE, more);
+		cr_assert_eq(ledger_store_find_worker(&s, (struct ident){ 1, 1 }) != LEDGER_NONE,
+			     !more);
+	}
+	ledger_store_done(&s);
+}
+
+Test(ledger_store, a_worker_is_forgotten_once)
+{
+	uint32_t used = LEDGER_ITEMS_MAX, worker;
+	struct ledger_store s = { .used = &used, .entries.used = LEDGER_STORE_SHARE };
+
+	for (uint32_t i = 0; i < 3; i++)
+		cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 1, i }, &worker), 0);
+	cr_assert_not(ledger_store_make_room(&s));
+	cr_assert_eq(s.workers.used, 0);
+	cr_assert_eq(used, LEDGER_ITEMS_MAX);
+	ledger_store_done(&s);
+}
+
+/* The record can be given again. */
+Test(ledger_store, what_cannot_be_made_is_said)
+{
+	uint32_t used = 0, entry, worker, other;
+	struct ledger_store s = { .used = &used };
+
+	cr_assert_eq(ledger_store_need(&s, false, "task", &entry), 0);
+	cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 1, 1 }, &worker), 0);
+	s.entries.count += LEDGER_POOL_MAX;
+	s.workers.count += LEDGER_POOL_MAX;
+	s.bindings.count += LEDGER_POOL_MAX;
+	cr_assert_eq(ledger_store_need(&s, false, "other", &other), -LEDGER_ENOMEM);
+	cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 1, 2 }, &other), -LEDGER_ENOMEM);
+	cr_assert_eq(ledger_store_bind(&s, entry, worker, 1, 1), -LEDGER_ENOMEM);
+	cr_assert_eq(used, 2);
+	s.entries.count -= LEDGER_POOL_MAX;
+	ledger_store_done(&s);
+}
+
+Test(ledger_store, one_scope_more_than_there_may_be_is_not_made)
+{
+	static struct ledger_scope one, *full[LEDGER_LOGS_MAX + LEDGER_LEFT_MAX + 1];
+	struct ledger l = { .scopes = full, .scope_count = ARRAY_SIZE(full) };
+	const struct ledger_writer writer = { .kind = MARKER_HOST };
+	struct ledger_scope *s = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(full); i++)
+		full[i] = &one;
+	cr_assert_eq(ledger_state_need_scope(&l, &writer, &s), -LEDGER_ENOMEM);
+	cr_assert_null(s);
+}
+
 /* A worker whose tasks are forgotten: the end of the latest epoch counts. */
 Test(ledger_store, a_worker_remembers_the_end_of_forgotten_tasks)
 {
 	static const struct {
 		uint64_t end_ms;
 		uint32_t epoch;
-	} ends[] = { { 90, 1 }, { 95, 1 }, { 94, 1 }, { 20, 2 }, { 99, 1 }, { 30, 2 } };
+	} ends[] = { { 90, 1 }, { 95, 1 }, { 94, 1 }, { 20, 2 }, { 99, 1 }, { 30, 2 }, { 25, 2 } };
 	uint32_t used = LEDGER_ITEMS_MAX, entry, worker;
 	struct ledger_store s = { .used = &used };
 	char name[16];
@@ -264,94 +412,46 @@ Test(ledger_store, a_worker_remembers_the_end_of_forgotten_tasks)
 	ledger_store_done(&s);
 }
 
-/* Finds two numbers whose hashes are equal; if asked for, one of them even and one odd. */
-static void find_twins(uint32_t (*hash)(uint32_t number), bool mixed, uint32_t *ret_a,
-		       uint32_t *ret_b)
+Test(ledger_store, an_entry_is_in_one_list_or_in_none)
 {
-	uint32_t size = 1u << 22, limit = size / 2, *table = calloc(size, sizeof(*table));
+	struct ledger_store s = { .used = &(uint32_t){ 0 } };
+	uint32_t job, one, other;
 
-	cr_assert_not_null(table);
-	*ret_a = *ret_b = 0;
-	for (uint32_t i = 1; i < limit && *ret_a == *ret_b; i++) {
-		uint32_t at = hash(i) & (size - 1);
+	cr_assert_eq(ledger_store_need(&s, true, "job", &job), 0);
+	cr_assert_eq(ledger_store_entry(&s, job)->list, LIST_SPARE, "until a task names it");
+	cr_assert_eq(ledger_store_need(&s, false, "one", &one), 0);
+	cr_assert_eq(ledger_store_entry(&s, one)->list, LIST_NONE);
+	cr_assert_eq(ledger_store_need(&s, false, "other", &other), 0);
+	ledger_store_move(&s, one, LIST_OPEN);
+	ledger_store_move(&s, one, LIST_NONE);
+	ledger_store_move(&s, one, LIST_OPEN);
+	ledger_store_move(&s, other, LIST_OPEN);
+	cr_assert_eq(ledger_store_entry(&s, one)->next, other + 1);
+	ledger_store_move(&s, other, LIST_NONE);
+	cr_assert_eq(ledger_store_entry(&s, one)->next, 0);
+	cr_assert_eq(s.first[LIST_OPEN], one + 1);
+	cr_assert_eq(s.last[LIST_OPEN], one + 1);
+	ledger_store_done(&s);
+}
 
-		for (; table[at]; at = (at + 1) & (size - 1))
-			if (hash(table[at]) == hash(i) && (!mixed || (table[at] - i) % 2)) {
-				*ret_a = table[at];
-				*ret_b = i;
-			}
-		table[at] = i;
+Test(ledger_store, a_binding_has_the_time_of_its_latest_record)
+{
+	static const struct {
+		uint64_t ms;
+		uint32_t epoch;
+		uint64_t want_ms;
+	} records[] = { { 100, 1, 100 }, { 90, 1, 100 }, { 110, 1, 110 }, { 50, 2, 50 } };
+	struct ledger_store s = { .used = &(uint32_t){ 0 } };
+	uint32_t entry, worker;
+
+	cr_assert_eq(ledger_store_need(&s, false, "task", &entry), 0);
+	cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 1, 1 }, &worker), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
+		cr_assert_eq(ledger_store_bind(&s, entry, worker, records[i].ms, records[i].epoch),
+			     0);
+		cr_expect_eq(ledger_store_binding(&s, 0)->ms, records[i].want_ms, "%zu", i);
 	}
-	free(table);
-	cr_assert_neq(*ret_a, *ret_b, "no twins below %u", limit);
-}
-
-static uint32_t hash_number(uint32_t i)
-{
-	char name[16];
-
-	return ledger_index_hash(name, (size_t)snprintf(name, sizeof(name), "%07u", i));
-}
-
-/* Even numbers are tasks, odd ones jobs. */
-static uint32_t hash_kind(uint32_t i)
-{
-	return hash_number(i) + i % 2;
-}
-
-static uint32_t hash_start(uint32_t i)
-{
-	return ledger_index_hash_pair(1, i);
-}
-
-static uint32_t hash_owner(uint32_t i)
-{
-	return ledger_index_hash_pair((uint64_t)4711 << 32 | i,
-				      (uint64_t)50 ^ (uint64_t)SCRIPT_US << 16) +
-	       MARKER_HOST;
-}
-
-Test(ledger_store, equal_hashes_are_not_equal_names)
-{
-	struct ledger_store s = { .used = &(uint32_t){ 0 } };
-	uint32_t a, b, one, other;
-	char name[16];
-
-	find_twins(hash_number, false, &a, &b);
-	(void)snprintf(name, sizeof(name), "%07u", a);
-	cr_assert_eq(ledger_store_need(&s, false, name, &one), 0);
-	(void)snprintf(name, sizeof(name), "%07u", b);
-	cr_assert_eq(ledger_store_find(&s, false, name, 7), LEDGER_NONE);
-	cr_assert_eq(ledger_store_need(&s, false, name, &other), 0);
-	cr_assert_neq(one, other);
-	cr_assert_eq(ledger_store_find(&s, false, name, 7), other);
-	ledger_store_done(&s);
-}
-
-Test(ledger_store, equal_hashes_are_not_equal_kinds)
-{
-	struct ledger_store s = { .used = &(uint32_t){ 0 } };
-	uint32_t a, b, one;
-	char name[16];
-
-	find_twins(hash_kind, true, &a, &b);
-	(void)snprintf(name, sizeof(name), "%07u", a);
-	cr_assert_eq(ledger_store_need(&s, a % 2, name, &one), 0);
-	(void)snprintf(name, sizeof(name), "%07u", b);
-	cr_assert_eq(ledger_store_find(&s, b % 2, name, 7), LEDGER_NONE);
-	ledger_store_done(&s);
-}
-
-Test(ledger_store, equal_hashes_are_not_equal_workers)
-{
-	struct ledger_store s = { .used = &(uint32_t){ 0 } };
-	uint32_t a, b, one, other;
-
-	find_twins(hash_start, false, &a, &b);
-	cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 1, a }, &one), 0);
-	cr_assert_eq(ledger_store_find_worker(&s, (struct ident){ 1, b }), LEDGER_NONE);
-	cr_assert_eq(ledger_store_need_worker(&s, (struct ident){ 1, b }, &other), 0);
-	cr_assert_neq(one, other);
+	cr_assert_eq(s.bindings.used, 1);
 	ledger_store_done(&s);
 }
 
@@ -370,102 +470,19 @@ Test(ledger_store, bindings_of_one_task)
 	cr_assert_eq(s.bindings.used, LEDGER_TWINS_MAX + 1);
 	cr_assert_not(ledger_store_is_bound(&s, entry, 0));
 	cr_assert(ledger_store_is_bound(&s, entry, 1));
-	/* One from the middle, the last, the first. */
+	/* One from the middle, the one behind it, the last, the first. */
 	ledger_store_unbind(&s, ledger_store_worker(&s, 7)->bindings - 1);
+	ledger_store_unbind(&s, ledger_store_worker(&s, 6)->bindings - 1);
 	cr_assert_not(ledger_store_is_bound(&s, entry, 7));
+	cr_assert_not(ledger_store_is_bound(&s, entry, 6));
 	cr_assert(ledger_store_is_bound(&s, entry, 0));
 	ledger_store_unbind(&s, ledger_store_worker(&s, 0)->bindings - 1);
 	ledger_store_unbind(&s, ledger_store_worker(&s, LEDGER_TWINS_MAX)->bindings - 1);
 	for (uint32_t i = 0; i <= LEDGER_TWINS_MAX; i++)
 		cr_assert_eq(ledger_store_is_bound(&s, entry, i),
-			     i && i != 7 && i != LEDGER_TWINS_MAX);
-	cr_assert_eq(s.bindings.used, LEDGER_TWINS_MAX - 2);
+			     i && i != 6 && i != 7 && i != LEDGER_TWINS_MAX);
+	cr_assert_eq(s.bindings.used, LEDGER_TWINS_MAX - 3);
 	ledger_store_done(&s);
-}
-
-Test(ledger_store, equal_hashes_are_not_equal_owners)
-{
-	struct ledger_question q = script_usual;
-	struct script s = script_begin();
-	struct marker_facts facts;
-	uint32_t a, b;
-	char log[64];
-
-	find_twins(hash_owner, false, &a, &b);
-	(void)snprintf(log, sizeof(log), "log 1 %u", a);
-	script_run(&s, log, &q);
-	script_run(&s, "1000 host host=4711:50 WHO class=pyspark\n5000 begin task=17 " W, &q);
-	q.uid = b;
-	cr_assert_eq(ledger_ask(s.ledger, &q, &facts), 0);
-	cr_assert_not(facts.host_log);
-	q.uid = a;
-	cr_assert_eq(ledger_ask(s.ledger, &q, &facts), 0);
-	cr_assert(facts.host_log);
-	ledger_free(s.ledger);
-}
-
-/* Names that all belong into one place of the table. */
-Test(ledger_store, a_crowd_of_names_proves_nothing)
-{
-	struct script s = script_begin();
-	struct marker_facts facts;
-	char record[64];
-
-	script_run(&s, NONE SERVED, &script_usual);
-	for (uint32_t i = 0, n = 0; n < CROWD; i++) {
-		if (hash_number(i) & CROWD_BITS)
-			continue;
-		(void)snprintf(record, sizeof(record), "9000 begin task=%07u", i);
-		script_run(&s, record, &script_usual);
-		n++;
-	}
-	cr_assert_eq(ledger_ask(s.ledger, &script_usual, &facts), 0);
-	cr_assert_not(facts.logs_whole);
-	cr_assert_eq(facts.unpooled[UNPOOLED_DECLARED], TRI_UNKNOWN);
-	ledger_free(s.ledger);
-}
-
-Test(ledger_store, a_crowd_of_workers_proves_nothing)
-{
-	struct script s = script_begin();
-	struct marker_facts facts;
-	char record[64];
-
-	script_run(&s, NONE SERVED, &script_usual);
-	for (uint32_t i = 0, n = 0; n < CROWD; i++) {
-		if (hash_start(i) & CROWD_BITS)
-			continue;
-		(void)snprintf(record, sizeof(record), "9000 pooled worker=1:%u", i);
-		script_run(&s, record, &script_usual);
-		n++;
-	}
-	cr_assert_eq(ledger_ask(s.ledger, &script_usual, &facts), 0);
-	cr_assert_not(facts.logs_whole);
-	ledger_free(s.ledger);
-}
-
-/* A crowd of hosts: the last ones are not believed, the others are. */
-Test(ledger_store, a_crowd_of_hosts_is_not_believed)
-{
-	struct marker m = host_record(4711);
-	struct script s = script_begin();
-	struct ledger_host h;
-	uint32_t log = 1;
-
-	for (uint32_t i = 0; log <= CROWD; i++) {
-		uint64_t start = (uint64_t)i << 17;
-
-		if ((ledger_index_hash_pair((uint64_t)4711 << 32 | SCRIPT_UID,
-					    start ^ (uint64_t)SCRIPT_US << 16) +
-		     MARKER_HOST) &
-		    CROWD_BITS)
-			continue;
-		m.host.start = start;
-		add(s.ledger, log++, &m);
-	}
-	cr_assert(ledger_host_at(s.ledger, LEDGER_INDEX_RUN_MAX - 1, &h));
-	cr_assert_not(ledger_host_at(s.ledger, LEDGER_INDEX_RUN_MAX, &h));
-	ledger_free(s.ledger);
 }
 
 Test(ledger_store, a_host_with_too_many_logs_proves_nothing)
@@ -518,5 +535,59 @@ Test(ledger_store, writers_without_a_log_are_forgotten_in_turn)
 	script_run(&s, "log 51 1000\n9000 host host=4711:50 WHO class=pyspark", &script_usual);
 	cr_assert_eq(ledger_ask(s.ledger, &script_usual, &facts), 0);
 	cr_assert_eq(facts.open, 0, "it was forgotten");
+	ledger_free(s.ledger);
+}
+
+Test(ledger_store, the_writer_that_has_no_log_for_longest_is_forgotten)
+{
+	static const char back[] = "log 50 1000\n9000 host host=4711:50 WHO class=pyspark";
+	struct script s = script_begin();
+	struct marker_facts facts;
+
+	script_run(&s, HOST "\n5000 begin task=17 " W "\nforget 1", &script_usual);
+	for (unsigned i = 1; i <= LEDGER_LEFT_MAX; i++) {
+		struct marker m = host_record(5000 + (pid_t)i);
+
+		/* The first is back, and gone again, before there are too many. */
+		if (i == LEDGER_LEFT_MAX)
+			script_run(&s, back, &script_usual);
+		ledger_forget(s.ledger, 50);
+		add(s.ledger, 100 + i, &m);
+		ledger_forget(s.ledger, 100 + i);
+	}
+	script_run(&s, back, &script_usual);
+	cr_assert_eq(ledger_ask(s.ledger, &script_usual, &facts), 0);
+	cr_assert_eq(facts.open, 1);
+	for (unsigned i = 1; i <= LEDGER_LEFT_MAX; i++) {
+		struct marker m = host_record(6000 + (pid_t)i);
+
+		add(s.ledger, 200, &m);
+		ledger_forget(s.ledger, 200);
+	}
+	cr_assert_leq(s.ledger->scope_count, LEDGER_LEFT_MAX + 2, "places are taken again");
+	ledger_free(s.ledger);
+}
+
+/* A host's log goes, then an operator writes from elsewhere: nothing was read in between. */
+Test(ledger_store, of_writers_that_went_together_the_first_is_forgotten)
+{
+	struct script s = script_begin();
+	struct marker_facts facts;
+
+	script_run(&s, HOST "\n5000 begin task=17 " W "\n" OPERATOR "5000 retired " W,
+		   &script_usual);
+	script_run(&s, "forget 1\nlog 9 1000\n6000 operator uid=1000 boot=BOOT pidns=7",
+		   &script_usual);
+	for (unsigned i = 1; i < LEDGER_LEFT_MAX; i++) {
+		struct marker m = host_record(5000 + (pid_t)i);
+
+		add(s.ledger, 100, &m);
+		ledger_forget(s.ledger, 100);
+	}
+	cr_assert_eq(ledger_ask(s.ledger, &script_usual, &facts), 0);
+	cr_assert(facts.retired_by_operator);
+	script_run(&s, "log 1 1000\n9000 host host=4711:50 WHO class=pyspark", &script_usual);
+	cr_assert_eq(ledger_ask(s.ledger, &script_usual, &facts), 0);
+	cr_assert_eq(facts.open, 0);
 	ledger_free(s.ledger);
 }

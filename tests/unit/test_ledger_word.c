@@ -20,6 +20,9 @@ static const struct script_row words[] = {
 	{ .why = "leased, then pooled",
 	  HOST "\n5000 leased " W "\n5000 pooled " W,
 	  "pooled pooled" },
+	{ .why = "an earlier time after the clock was stepped back is the later word",
+	  HOST "\n5000 pooled " W "\nstep 3000\n4000 leased " W,
+	  "leased leased" },
 	{ .why = "an older word in another log",
 	  HOST "\n5000 pooled " W
 	       "\nlog 3 1000\n1000 host host=4711:50 WHO class=pyspark\n4999 leased " W,
@@ -32,6 +35,14 @@ static const struct script_row words[] = {
 	  HOST "\n5000 pooled " W
 	       "\nlog 3 0\n1000 host host=4711:50 WHO class=pyspark\n5001 leased " W,
 	  "leased leased" },
+	{ .why = "root's word and the user's at the same time: the user's",
+	  HOST "\n5000 pooled " W
+	       "\nlog 3 0\n1000 host host=4711:50 WHO class=pyspark\n5000 leased " W,
+	  "pooled pooled" },
+	{ .why = "a log that only tells of a task takes no word back, however old that is",
+	  HOST "\n5000 begin task=17 " W
+	       "\nlog 3 0\n0 host host=4711:50 WHO class=pyspark\n0 pooled " W,
+	  "open 1/1 since=5000 pooled tasks=17" },
 	{ .why = "a word of a log that is gone",
 	  HOST "\n5000 pooled " W
 	       "\nlog 3 1000\n1000 host host=4711:50 WHO class=pyspark\nforget 1",
@@ -57,6 +68,12 @@ static const struct script_row words[] = {
 	{ .why = "a list after the clock was stepped",
 	  REPORTED "5000 pooled " W "\n5001 beat n=*\nstep 4000\n6000 beat n=*\n6500 beat n=*",
 	  "none !declared" },
+	{ .why = "a list after the clock was stepped back is later than every word before",
+	  REPORTED "5000 pooled " W "\n5001 beat n=*\nstep 3000\n4000 beat n=*\n4500 beat n=*",
+	  "none !declared" },
+	{ .why = "a word before the clock was stepped back keeps no later list from proving",
+	  REPORTED "500000 pooled " W "\nstep 3000\nbeats 4000 34000 10000",
+	  "none !declared reported@24000" },
 	{ .why = "no list yet after the clock was stepped",
 	  REPORTED "5000 pooled " W "\n5001 beat n=*\n5002 beat n=*\nstep 4000",
 	  "pooled pooled !declared !reported" },
@@ -88,6 +105,9 @@ static const struct script_row words[] = {
 	{ .why = "retired, then begun upon",
 	  HOST "\n5000 retired " W "\n5001 begin task=17 " W "\n8000 end task=17",
 	  "ended 0/1 end=8000 tasks=17" },
+	{ .why = "begun upon and retired in one millisecond: it was given up",
+	  HOST "\n5000 begin task=17 " W "\n5000 retired " W,
+	  "retired 1/1 since=5000 retired@5000 tasks=17" },
 	{ .why = "retired, then begun upon as Python says",
 	  HOST "\n5000 retired " W "\n8000 end task=17\n" DAEMON "5001 begin task=17 " W,
 	  "ended 0/1 end=8000 tasks=17" },
@@ -105,6 +125,10 @@ static const struct script_row words[] = {
 	{ .why = "retired in the future",
 	  HOST "\n1020000 retired " W,
 	  "retired retired@1020000 untrusted" },
+
+	{ .why = "done in the millisecond in which it was begun upon",
+	  HOST "\n" DAEMON "5000 begin task=17 " W "\n5000 done " W,
+	  "done 1/1 since=5000 tasks=17" },
 
 	{ .why = "an operator's word",
 	  HOST "\n" OPERATOR "5000 retired " W,

@@ -62,6 +62,26 @@ static const struct row {
 	    { 4801, 4791, 4791, FORKED, "python3", NULL },
 	    { 4802, 4792, 4792, FORKED, "python3", NULL } } },
 
+	{ "a daemon whose host is unknown, its worker and a lost helper",
+	  "D4790/0/pyspark:1 W4801/4790 l4802/4790",
+	  {},
+	  { INIT,
+	    { 4790, 1, 4790, EXECED, "python3", DAEMON_ARGV },
+	    WORKER(4801),
+	    { 4802, 1, 4790, EXECED, "sleep", NULL } } },
+	{ "each of three workers has its helper",
+	  "H4711 D4790/4711/pyspark:3 W4801/4790@4711 h4811/4801@4711 W4802/4790@4711 "
+	  "h4812/4802@4711 W4803/4790@4711 h4813/4803@4711",
+	  {},
+	  { INIT,
+	    JVM,
+	    DAEMON,
+	    WORKER(4801),
+	    WORKER(4802),
+	    WORKER(4803),
+	    { 4811, 4801, 4790, EXECED, "sh", NULL },
+	    { 4812, 4802, 4790, EXECED, "sh", NULL },
+	    { 4813, 4803, 4790, EXECED, "sh", NULL } } },
 	{ "what multiprocessing forks looks like its worker, and is its helper",
 	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711 h4802/4801@4711",
 	  {},
@@ -99,6 +119,16 @@ static const struct row {
 	    { 4901, 4900, 4901, EXECED, "python3", DAEMON_ARGV },
 	    { 4902, 4901, 4901, FORKED, "python3", NULL },
 	    { 4903, 4901, 4901, EXECED, "its own affair", NULL } } },
+	{ "the same with lower numbers: what its daemon started is no helper of the worker above",
+	  "H4600 H4711 D4601/4600/pyspark:0 D4790/4711/pyspark:1 W4801/4790@4711 h4600/4801@4711",
+	  {},
+	  { INIT,
+	    JVM,
+	    DAEMON,
+	    WORKER(4801),
+	    { 4600, 4801, 4790, EXECED, "java", NULL },
+	    { 4601, 4600, 4601, EXECED, "python3", DAEMON_ARGV },
+	    { 4602, 4601, 4601, EXECED, "its own affair", NULL } } },
 
 	{ "its worker left while the daemon lives",
 	  "H4711 D4790/4711/pyspark:0 l4802/4790@4711",
@@ -128,6 +158,12 @@ static const struct row {
 	  "W4801/0o",
 	  {},
 	  { INIT, ORPHAN(4801), { 4802, 1, 4791, EXECED, "sleep", NULL } } },
+	{ "a group whose leader lives has lost none, even if the leader is an orphan",
+	  "W4801/0o",
+	  { SEEN(4801) },
+	  { INIT,
+	    { 4801, 1, 4801, FORKED, "python3", NULL },
+	    { 4802, 1, 4801, EXECED, "sleep", NULL } } },
 	{ "a worker of that number that is no orphan tells nothing",
 	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711",
 	  {},
@@ -451,6 +487,10 @@ static const struct row lone[] = {
 	  "H4711 D4790/4711/pyspark:0",
 	  {},
 	  { INIT, JVM, DAEMON, { 5000, 4790, 5000, EXECED, "python3", JOB } } },
+	{ "a host is none, whatever its argv",
+	  "H4711 D4790/4711/pyspark:0",
+	  {},
+	  { INIT, { 4711, 1, 4711, EXECED, "java", "java nightly.py" }, DAEMON } },
 	{ "a zombie is none", "", {}, { INIT, { 5000, 1, 5000, ZOMBIE, "python3", JOB } } },
 	{ "two that are each other's parents end the search",
 	  "S5000/0 S5001/0",
@@ -492,6 +532,22 @@ Test(members, programs_that_stand_alone)
 				 lone[i].want);
 		audit_done(&a);
 	}
+}
+
+/* Of classes the first that matches counts: also the first of all. */
+Test(members, a_single_of_the_first_class)
+{
+	const struct person who[CENSUS_MAX] = { INIT, { 5000, 1, 5000, EXECED, "python3", JOB } };
+	struct tree_input in = { 0 };
+	struct audit a = census(who);
+
+	add_lone_class(&a);
+	a.classes.class[0] = a.classes.class[a.classes.count - 1];
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(a.subject_count, 1);
+	cr_expect_eq(a.subjects[0].role, ROLE_SINGLE);
+	cr_expect_eq(a.subjects[0].class_index, 0);
+	audit_done(&a);
 }
 
 Test(members, what_a_single_says_of_itself)

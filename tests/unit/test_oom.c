@@ -6,7 +6,7 @@
 #include "base/macro.h"
 
 static const struct oom_candidate candidates[] = {
-	{ { 10, 1 }, "init", 0, 9000, "/" },
+	{ { 10, 1 }, "init", 0, 9000, "/init" },
 	{ { 20, 1 }, "ps", 671, 800, "/job" },
 	{ { 30, 1 }, "worker", 668, 300, "/job/worker" },
 	{ { 40, 1 }, "large", 680, 5000, "/jobs" },
@@ -29,30 +29,34 @@ static const struct {
 	  62 },
 	{ "the top: all whose cgroup is known", { .of = MEMORY_LIMIT_CGROUP, .cgroup = "/" }, 40 },
 	{ "an empty one", { .of = MEMORY_LIMIT_CGROUP, .cgroup = "/jo" }, 0 },
+	{ "a score of 0 is never taken, even where there is no other",
+	  { .of = MEMORY_LIMIT_CGROUP, .cgroup = "/init" },
+	  0 },
 	{ "no limit that is known", { .of = MEMORY_LIMIT_UNKNOWN }, 0 },
 };
 
-Test(oom, whom_the_kernel_takes)
+static void expect_chosen(const struct oom_candidate *among, const char *order)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct oom_candidate *got =
-			oom_choose(candidates, ARRAY_SIZE(candidates), &rows[i].limit);
+			oom_choose(among, ARRAY_SIZE(candidates), &rows[i].limit);
 
-		cr_expect_eq(got ? got->id.pid : 0, rows[i].chosen, "%s: %d", rows[i].why,
-			     got ? got->id.pid : 0);
+		cr_expect_eq(got ? got->id.pid : 0, rows[i].chosen, "%s, %s: %d", rows[i].why,
+			     order, got ? got->id.pid : 0);
 	}
+}
+
+Test(oom, whom_the_kernel_takes)
+{
+	expect_chosen(candidates, "by number");
+	cr_expect_null(oom_choose(candidates, 0, &rows[0].limit), "nobody to choose from");
 }
 
 Test(oom, in_whatever_order)
 {
-	const struct memory_limit limit = { .of = MEMORY_LIMIT_CGROUP, .cgroup = "/job" };
 	struct oom_candidate turned[ARRAY_SIZE(candidates)];
-	const struct oom_candidate *got;
 
 	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++)
 		turned[i] = candidates[ARRAY_SIZE(candidates) - 1 - i];
-	got = oom_choose(turned, ARRAY_SIZE(turned), &limit);
-	cr_assert_not_null(got);
-	cr_expect_eq(got->id.pid, 20);
-	cr_expect_null(oom_choose(turned, 0, &limit), "nobody to choose from");
+	expect_chosen(turned, "the last first");
 }

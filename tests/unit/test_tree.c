@@ -32,6 +32,14 @@ static const struct row {
 	  { INIT,
 	    { 4700, 1, 4700, EXECED, "mvn", NULL },
 	    { 4790, 4700, 4790, EXECED, "python3", DAEMON_ARGV } } },
+	{ "--host names the host above a shell: the shell is none",
+	  "H4711* D4790/4711/pyspark:0",
+	  { 4711 },
+	  {},
+	  { INIT,
+	    JVM,
+	    { 4750, 4711, 4711, EXECED, "bash", NULL },
+	    { 4790, 4750, 4790, EXECED, "python3", DAEMON_ARGV } } },
 	{ "--host names a grandparent: the nearest of both kinds is the host",
 	  "H4700* H4711 D4790/4711/pyspark:0",
 	  { 4700 },
@@ -150,19 +158,76 @@ static struct tree_input input(const struct row *r)
 	return in;
 }
 
+#define JOB "python3 nightly.py"
+
+static const struct row jobs[] = {
+	{ "a program that stands alone is no host when --host names it",
+	  "S5000/0",
+	  { 5000 },
+	  {},
+	  { INIT, { 5000, 1, 5000, EXECED, "python3", JOB } } },
+	{ "what it forked shows its argv, and is none",
+	  "H5001* S5000/0 h5001/5000",
+	  { 5001 },
+	  {},
+	  { INIT,
+	    { 5000, 1, 5000, EXECED, "python3", JOB },
+	    { 5001, 5000, 5000, FORKED, "python3", JOB } } },
+	{ "another program is a host then",
+	  "H5000*",
+	  { 5000 },
+	  {},
+	  { INIT, { 5000, 1, 5000, EXECED, "python3", "python3 hourly.py" } } },
+};
+
+/* One class of singles, the first; the one behind it matches, too. */
+static void only_jobs(struct audit *a)
+{
+	for (size_t i = 0; i < 2; i++) {
+		struct worker_class *c = &a->classes.class[i];
+
+		c->kind = CLASS_OF_SINGLES;
+		c->args.count = c->args.choice[0].count = 1;
+		snprintf(c->args.choice[0].word[0], CLASS_WORD_MAX, "nightly.py");
+	}
+}
+
+static void expect_row(const struct row *r, bool of_jobs)
+{
+	struct tree_input in = input(r);
+	struct audit a = census(r->people);
+	char text[CENSUS_TEXT];
+
+	if (of_jobs)
+		only_jobs(&a);
+	cr_assert_eq(tree_build(&a, &in), 0);
+	census_text(&a, text);
+	cr_expect_str_eq(text, r->want, "%s:\n%s\nnot\n%s", r->why, text, r->want);
+	audit_done(&a);
+}
+
 Test(tree, who_is_who)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct tree_input in = input(&rows[i]);
-		struct audit a = census(rows[i].people);
-		char text[CENSUS_TEXT];
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		expect_row(&rows[i], false);
+}
 
-		cr_assert_eq(tree_build(&a, &in), 0);
-		census_text(&a, text);
-		cr_expect_str_eq(text, rows[i].want, "%s:\n%s\nnot\n%s", rows[i].why, text,
-				 rows[i].want);
-		audit_done(&a);
-	}
+Test(tree, who_stands_alone_is_no_host)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++)
+		expect_row(&jobs[i], true);
+}
+
+Test(tree, the_first_class_that_matches)
+{
+	const struct person who[CENSUS_MAX] = { INIT, { 5000, 1, 5000, EXECED, "python3", JOB } };
+	struct audit a = census(who);
+
+	cr_expect_eq(tree_single_class_of(&a, snapshot_find(&a.snapshot, 5000)), -1);
+	only_jobs(&a);
+	cr_expect_eq(tree_single_class_of(&a, snapshot_find(&a.snapshot, 5000)), 0);
+	cr_expect_eq(tree_single_class_of(&a, snapshot_find(&a.snapshot, 1)), -1, "no argv");
+	audit_done(&a);
 }
 
 Test(tree, a_jvm_of_another_class_is_no_host)
@@ -252,19 +317,23 @@ static const struct {
 	{ "it was forked, and its leader has gone",
 	  true,
 	  { 4790, 1, 77, FORKED, "python3", NULL } },
+	{ "it was forked, and its leader is dead",
+	  true,
+	  { 4790, 1, 4780, FORKED, "python3", NULL } },
 	{ "it was forked, and leads its group", false, { 4790, 1, 4790, FORKED, "python3", NULL } },
 	{ "a zombie", false, { 4790, 4711, 4790, ZOMBIE, "python3", NULL } },
-	{ "a dead one", false, { 4790, 4711, 4790, DEAD, "python3", NULL } },
+	{ "a dead one", false, { 4790, 4711, 77, DEAD, "python3", NULL } },
 	{ "a zombie whose threads live", true, { 4790, 4711, 77, ZOMBIE_LEADER, "python3", NULL } },
 	{ "a kernel thread", false, { 4790, 2, 4790, KERNEL, "kworker", NULL } },
 };
 
 Test(tree, wants_argv)
 {
+	const struct person dead = { 4780, 1, 4780, ZOMBIE, "python3", NULL };
 	const struct tree_input in = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(argvs); i++) {
-		const struct person who[CENSUS_MAX] = { INIT, JVM, argvs[i].who };
+		const struct person who[CENSUS_MAX] = { INIT, JVM, dead, argvs[i].who };
 		struct audit a = census(who);
 		const struct proc *p = snapshot_find(&a.snapshot, 4790);
 
@@ -303,6 +372,7 @@ static const struct {
 	{ "not there", false, 4711, 77 },
 	{ "the way up is broken", false, 4711, 5001 },
 	{ "a loop ends", false, 4711, 6000 },
+	{ "pid 1 has no parent, and 0 is nobody", false, 0, 4801 },
 };
 
 Test(tree, is_ancestor)
@@ -418,6 +488,63 @@ Test(tree, keep_hosts_that_have_exited)
 	census_text(&a, text);
 	cr_expect_str_eq(text, "D4795/0/pyspark:1 W4950/4795 W4960/0o h4961/4960o",
 			 "a worker is compared with its daemon: %s", text);
+	audit_done(&a);
+}
+
+static const struct {
+	const char *why;
+	const char *want;
+	bool keep_hostless;
+	struct person people[CENSUS_MAX];
+} hostless[] = {
+	{ "a daemon without a worker",
+	  "D4795/0/pyspark:0",
+	  true,
+	  { INIT, { 4795, 1, 4795, EXECED, "python3", DAEMON_ARGV } } },
+	{ "the first daemon, for its worker",
+	  "D4795/0/pyspark:1 W4950/4795",
+	  false,
+	  { INIT,
+	    { 4795, 1, 4795, EXECED, "python3", DAEMON_ARGV },
+	    { 4950, 4795, 4795, FORKED, "python3", NULL } } },
+};
+
+Test(tree, keep_daemons_without_a_host)
+{
+	const struct ident gone = { 4711, 7 };
+	const struct tree_input in = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(hostless); i++) {
+		struct audit a = census(hostless[i].people);
+		char text[CENSUS_TEXT];
+
+		cr_assert_eq(tree_build(&a, &in), 0);
+		for (size_t k = 0; k < a.subject_count; k++)
+			a.subjects[k].host_id = gone;
+		tree_keep_hosts(&a, &gone, 1, hostless[i].keep_hostless);
+		census_text(&a, text);
+		cr_expect_str_eq(text, hostless[i].want, "%s: %s", hostless[i].why, text);
+		audit_done(&a);
+	}
+}
+
+/* It has no daemon: the one that lies right before those of the audit is not marked. */
+Test(tree, an_orphan_that_stays_keeps_no_daemon)
+{
+	const struct person who[CENSUS_MAX] = {
+		INIT, JVM, DAEMON, { 4960, 1, 77, FORKED, "python3", DAEMON_ARGV }
+	};
+	const struct tree_input in = { 0 };
+	struct audit a = census(who);
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(a.daemon_count--, 1);
+	a.daemons++;
+	tree_keep_hosts(&a, NULL, 0, true);
+	a.daemons--;
+	cr_expect_eq(a.subject_count, 1);
+	cr_expect_not(a.daemons[0].kept);
+	evidence_done(&a.daemons[0].ev);
 	audit_done(&a);
 }
 

@@ -128,44 +128,45 @@ Test(wait, calls)
 
 static const struct {
 	const char *wchan;
-	enum wait_kind want;
+	enum wait_kind want; /* where the call is not known */
+	bool read_waits;     /* for ever: a socket or a pipe, or its place is hidden */
 } places[] = {
-	{ "poll_schedule_timeout", WAIT_POLL },
-	{ "do_sys_poll", WAIT_POLL },
-	{ "do_select", WAIT_SELECT },
-	{ "do_epoll_wait", WAIT_EPOLL },
-	{ "ep_poll", WAIT_EPOLL },
-	{ "futex_do_wait", WAIT_FUTEX },
-	{ "futex_wait_queue", WAIT_FUTEX },
-	{ "futex_wait_queue_me", WAIT_FUTEX },
-	{ "wait_woken", WAIT_READ },
-	{ "sk_wait_data", WAIT_READ },
-	{ "sk_stream_wait_memory", WAIT_WRITE },
-	{ "unix_stream_read_generic", WAIT_RECV },
-	{ "unix_stream_data_wait", WAIT_RECV },
-	{ "sock_alloc_send_pskb", WAIT_SEND },
-	{ "__skb_wait_for_more_packets", WAIT_RECV },
-	{ "skb_wait_for_more_packets", WAIT_RECV },
-	{ "anon_pipe_read", WAIT_READ },
-	{ "anon_pipe_write", WAIT_WRITE },
-	{ "pipe_read", WAIT_READ },
-	{ "pipe_write", WAIT_WRITE },
-	{ "pipe_wait", WAIT_READ },
-	{ "fifo_pipe_read", WAIT_READ },
-	{ "fifo_pipe_write", WAIT_WRITE },
-	{ "inet_csk_accept", WAIT_ACCEPT },
-	{ "unix_accept", WAIT_ACCEPT },
-	{ "hrtimer_nanosleep", WAIT_SLEEP },
-	{ "do_nanosleep", WAIT_SLEEP },
-	{ "do_wait", WAIT_CHILD },
-	{ "locks_lock_inode_wait", WAIT_FLOCK },
-	{ "folio_wait_bit_common", WAIT_UNKNOWN }, /* reading a file */
-	{ "do_signal_stop", WAIT_UNKNOWN },
-	{ "ptrace_stop", WAIT_UNKNOWN },
-	{ "do_freezer_trap", WAIT_UNKNOWN },
-	{ "wait_woken_by_another", WAIT_UNKNOWN },
-	{ "0", WAIT_UNKNOWN }, /* what an unprivileged reader sees of others */
-	{ "", WAIT_UNKNOWN },
+	{ "poll_schedule_timeout", WAIT_POLL, false },
+	{ "do_sys_poll", WAIT_POLL, false },
+	{ "do_select", WAIT_SELECT, false },
+	{ "do_epoll_wait", WAIT_EPOLL, false },
+	{ "ep_poll", WAIT_EPOLL, false },
+	{ "futex_do_wait", WAIT_FUTEX, false },
+	{ "futex_wait_queue", WAIT_FUTEX, false },
+	{ "futex_wait_queue_me", WAIT_FUTEX, false },
+	{ "wait_woken", WAIT_READ, true },
+	{ "sk_wait_data", WAIT_READ, true },
+	{ "sk_stream_wait_memory", WAIT_WRITE, true },
+	{ "unix_stream_read_generic", WAIT_RECV, true },
+	{ "unix_stream_data_wait", WAIT_RECV, true },
+	{ "sock_alloc_send_pskb", WAIT_SEND, true },
+	{ "__skb_wait_for_more_packets", WAIT_RECV, true },
+	{ "skb_wait_for_more_packets", WAIT_RECV, true },
+	{ "anon_pipe_read", WAIT_READ, true },
+	{ "anon_pipe_write", WAIT_WRITE, true },
+	{ "pipe_read", WAIT_READ, true },
+	{ "pipe_write", WAIT_WRITE, true },
+	{ "pipe_wait", WAIT_READ, true },
+	{ "fifo_pipe_read", WAIT_READ, true },
+	{ "fifo_pipe_write", WAIT_WRITE, true },
+	{ "inet_csk_accept", WAIT_ACCEPT, false },
+	{ "unix_accept", WAIT_ACCEPT, false },
+	{ "hrtimer_nanosleep", WAIT_SLEEP, false },
+	{ "do_nanosleep", WAIT_SLEEP, false },
+	{ "do_wait", WAIT_CHILD, false },
+	{ "locks_lock_inode_wait", WAIT_FLOCK, false },
+	{ "folio_wait_bit_common", WAIT_UNKNOWN, false }, /* reading a file */
+	{ "do_signal_stop", WAIT_UNKNOWN, false },
+	{ "ptrace_stop", WAIT_UNKNOWN, false },
+	{ "do_freezer_trap", WAIT_UNKNOWN, false },
+	{ "wait_woken_by_another", WAIT_UNKNOWN, false },
+	{ "0", WAIT_UNKNOWN, false }, /* what an unprivileged reader sees of others */
+	{ "", WAIT_UNKNOWN, true },
 };
 
 Test(wait, places)
@@ -177,6 +178,22 @@ Test(wait, places)
 		memcpy(w.wchan, places[i].wchan, strlen(places[i].wchan));
 		cr_expect_eq(wait_classify(&w, &forever), places[i].want, "%s", places[i].wchan);
 		cr_expect_eq(forever, TRI_UNKNOWN, "%s: a place has no timeout", places[i].wchan);
+	}
+}
+
+/* One that sleeps on a disk, a timer or a lock waits for nobody at the other end. */
+Test(wait, where_a_read_waits)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		struct wait w = { .known = true, .nr = SYS_read };
+		enum tri forever = TRI_NO;
+
+		memcpy(w.wchan, places[i].wchan, strlen(places[i].wchan));
+		cr_expect_eq(wait_classify(&w, &forever),
+			     places[i].read_waits ? WAIT_READ : WAIT_UNKNOWN, "%s",
+			     places[i].wchan);
+		cr_expect_eq(forever, places[i].read_waits ? TRI_YES : TRI_UNKNOWN, "%s",
+			     places[i].wchan);
 	}
 }
 
