@@ -21,10 +21,12 @@ from dataclasses import dataclass, field
 from harness.binary import Reaper, Result
 from harness.minihost import MiniHost, Worker
 
+ERRNOS = ("EIO", "EINTR", "ENOMEM", "EMFILE", "ENFILE", "ENOSPC", "EDQUOT", "EACCES", "EPERM", "ESRCH",
+          "ENOENT", "EAGAIN", "EROFS")
 AT_ONCE = 6  # runs; each of them mostly waits
 HANG_S = 60
 SETTINGS = {"policy.sample": "0s", "policy.term_grace": "0s", "policy.kill_grace": "0s"}
-CALL = re.compile(r"^\d+ +(\w+)\((.*?)\)? += ")
+CALL = re.compile(r"^(\d+) +(\w+)\((.*?)(?:\)? += | *<unfinished)")
 SIGNAL = re.compile(r"pidfd_send_signal\(\d+(?:<pid:(\d+)>)?, (SIG\w+), NULL, (\w+)\)")
 LOST = ("-e", "inject=pidfd_send_signal:retval=0")
 STRACE = ("strace", "-f", "--seccomp-bpf", "-qq", "--decode-fds=path,pidfd", "-e", "signal=none")
@@ -33,8 +35,9 @@ PATHS = ("openat", "newfstatat", "readlinkat", "readlink", "getxattr", "statx", 
 LIBRARY = re.compile(r"</?(?:usr/)?(?:lib|share)/|\"/(?:usr/)?lib|\"/usr/share/locale|ld\.so\.cache"
                      r"|locale\.alias")
 # brk(2) tells no errno: the C library takes what it returns for an address. Of futex(2) it ends a program
-# that gets an errno which the kernel never gives. Signals have a test of their own.
-NOT_FAILING = ("brk", "exit_group", "futex", "pidfd_send_signal")
+# that gets an errno which the kernel never gives. A thread whose exit(2) is told to fail calls it for ever.
+# Signals have a test of their own.
+NOT_FAILING = ("brk", "exit", "exit_group", "futex", "pidfd_send_signal")
 EXITS = {0, 1, 2, 3, 4}  # what reaper(8) documents
 
 
@@ -101,11 +104,12 @@ def arguments(call: str, args: str) -> str:
 
 
 def calls(trace: str, also: str = "") -> Iterator[tuple[str, str]]:
-    """Name and arguments of each call whose line contains a text."""
+    """Name and arguments of each call of the first thread whose line contains a text."""
+    first = trace.split(maxsplit=1)[0] if trace else ""
     for line in trace.splitlines():
         found = CALL.match(line)
-        if found and also in line:
-            yield found[1], arguments(*found.groups())
+        if found and also in line and found[1] == first:
+            yield found[2], arguments(found[2], found[3])
 
 
 def sites(trace: str) -> list[Site]:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every system call of a sweep fails, once and from then on, and a sweep is killed at any of them.
 
+Those of the thread that reads what can be kept from being read fail in test_memory.py.
+
 REAPER_FAULTS    `all`: each call with every errno (tools/soak), not with the next one in turn
 """
 
@@ -15,14 +17,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
-from faulty import LOST, Crowd, Faulty, Site, seconds, sites, wait_due
+from faulty import ERRNOS, LOST, Crowd, Faulty, Site, seconds, sites, wait_due
 from harness.binary import Reaper
 from harness.folders import public_folder
 from harness.minihost import MiniHost
 from harness.privilege import needs_strace
 
-ERRNOS = ("EIO", "EINTR", "ENOMEM", "EMFILE", "ENFILE", "ENOSPC", "EDQUOT", "EACCES", "EPERM", "ESRCH",
-          "ENOENT", "EAGAIN", "EROFS")
 ALL = os.environ.get("REAPER_FAULTS") == "all"
 EACH = 2  # errnos for each call, if not all
 MISSED_MOST = 5  # sites, in both attempts
@@ -89,7 +89,7 @@ def faults(found: list[Site]) -> Iterator[Fault]:
 def told(what: str, count: int, wrong: list[str], began: float,
          capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
-        print(f"\n{what}: {count} runs in {seconds(began)}, {len(wrong)} wrong")
+        print(f"\n{seconds(began)}\nfigure {what}: {count} runs, {len(wrong)} wrong")
     assert not wrong, "\n\n".join(wrong[:SHOWN])
 
 
@@ -116,8 +116,9 @@ def test_calls_that_fail(faulty: Faulty, all_sites: list[Site],
     # Processes come and go, and with them the number of a call: what was missed is tried alone.
     more, also = faulty.each(one, faults(missed()), at_once=1)
     left = missed()
-    told(f"{len(all_sites)} sites of system calls, {len(left)} missed", count + more, wrong + also,
-         began, capsys)
+    told("system calls of a sweep that fail", count + more, wrong + also, began, capsys)
+    with capsys.disabled():
+        print(f"{len(all_sites)} sites, {len(left)} missed")
     assert len(left) <= MISSED_MOST, [str(site) for site in left]
 
 
@@ -135,7 +136,7 @@ def test_signals_that_fail(faulty: Faulty, capsys: pytest.CaptureFixture[str]) -
     # from the first call on only: what is let through would arrive
     each = [Fault("pidfd_send_signal", 1, errno, True) for errno in ERRNOS]
     count, wrong = faulty.each(one, each)
-    told("signals that fail", count, wrong, began, capsys)
+    told("signals of a sweep that fail", count, wrong, began, capsys)
 
 
 def test_killed_at_a_call(faulty: Faulty, all_sites: list[Site],
@@ -162,4 +163,4 @@ def test_killed_at_a_call(faulty: Faulty, all_sites: list[Site],
 
     began = time.monotonic()
     count, wrong = faulty.each(one, points[::every])
-    told("kills of reaper at a system call", count, wrong, began, capsys)
+    told("kills of reaper itself at a system call", count, wrong, began, capsys)
