@@ -17,6 +17,7 @@ import ctypes
 import fcntl
 import gc
 import json
+import mmap
 import os
 import select
 import signal
@@ -36,7 +37,10 @@ STDIN_FD = 0
 SELECT_TIMEOUT_S = 1
 BIG_ARG = "x" * 100_000
 BIG_ARGS = 15
+HUGE_ARGS = 8 << 30
 PR_SET_DUMPABLE = 4
+PR_SET_MM, PR_SET_MM_MAP = 35, 14
+MAP_NORESERVE = 0x4000
 CLONE_NEWNET = 0x40000000
 
 
@@ -163,6 +167,26 @@ def step_bigargs(task: Task) -> None:
     task.helpers.append(child.pid)
 
 
+def mm_map(libc: ctypes.CDLL, args: int) -> bytes:
+    """struct prctl_mm_map: this process as it is, but for its arguments (stat fields of proc(5))."""
+    with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
+        stat = [0, 0, 0, *map(int, file.read().rpartition(")")[2].split()[1:])]
+    libc.sbrk.restype = ctypes.c_size_t
+    return struct.pack("=11QQIi", stat[25], stat[26], stat[44], stat[45], stat[46], libc.sbrk(0),
+                       stat[27], args, args + HUGE_ARGS, stat[49], stat[50], 0, 0, -1)
+
+
+def step_hugeargs(task: Task) -> None:
+    """Show 8 GiB of memory as the argument list; that takes no privilege."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_size_t
+    args = libc.mmap(None, ctypes.c_size_t(HUGE_ARGS), mmap.PROT_READ,
+                     mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE, -1, ctypes.c_long(0))
+    described = mm_map(libc, args)
+    if libc.prctl(PR_SET_MM, PR_SET_MM_MAP, described, ctypes.c_ulong(len(described)), 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
 def step_thread(task: Task) -> None:
     threading.Thread(target=time.sleep, args=(FOREVER_S,), daemon=True).start()
 
@@ -239,6 +263,15 @@ def step_poll_loop(task: Task, milliseconds: str) -> None:
     poller = select.poll()
     while True:
         poller.poll(int(milliseconds))
+
+
+def step_poll_or_work(task: Task, path: str) -> None:
+    """Wake a hundred times a second from one same wait, and compute as long as a file is there."""
+    task.answer("poll")
+    while True:
+        select.poll().poll(10)
+        while os.path.exists(path):
+            pass
 
 
 def step_epoll(task: Task) -> None:
@@ -354,6 +387,7 @@ STEPS: dict[str, Callable[..., None]] = {
     "flock": step_flock,
     "futex": step_futex,
     "helper": step_helper,
+    "hugeargs": step_hugeargs,
     "ignore-term": step_ignore_term,
     "memory": step_memory,
     "nanosleep": step_sleep,
@@ -363,6 +397,7 @@ STEPS: dict[str, Callable[..., None]] = {
     "pipe": step_pipe,
     "poll": step_poll,
     "poll-loop": step_poll_loop,
+    "poll-or-work": step_poll_or_work,
     "recv-unix": step_recv_unix,
     "segv": step_segv,
     "select": step_select,

@@ -147,8 +147,8 @@ def pss_bytes(pid: int) -> int:
 
 def machine_gain(leaks: Collection[Proc], end: Callable[[], Any]) -> Tuple[Any, int]:
     """What `end` gives back, and what the machine gains while it ends all these processes: from the
-    last moment when all are there to the first when none is, because others, compilers say, take
-    and give back hundreds of megabytes within seconds."""
+    last moment when none has begun to end to the first when all have, because others, compilers say,
+    take and give back hundreds of megabytes within seconds."""
     before = after = available_bytes()
 
     def watch() -> None:
@@ -157,7 +157,7 @@ def machine_gain(leaks: Collection[Proc], end: Callable[[], Any]) -> Tuple[Any, 
         while left:
             now = available_bytes()
             left = sum(procs.alive(who) for who in leaks)
-            if left == len(leaks):
+            if all(procs.whole(who) for who in leaks):
                 before = now
             time.sleep(0.005 if left else 0)
         after = available_bytes()

@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shutil
+import subprocess
 import time
 
 import pytest
 
 from harness.binary import DUE_S, Reaper
+from harness.dead_fs import locked_process
 from harness.markers import host_record, record
 from harness.minihost import MiniHost, StartHost
-from harness.privilege import PRIVATE_UID, needs_root, needs_strace
+from harness.privilege import (PRIVATE_UID, needs_fuse, needs_no_sanitizer, needs_root,
+                               needs_strace)
 
 pytestmark = needs_root
 
+HANGS_S = 3
 
 
 @pytest.fixture
@@ -82,3 +87,48 @@ def test_endless_log(reaper: Reaper, start_host: StartHost) -> None:
     for path in (theirs, theirs / "endless.log"):
         os.chown(path, PRIVATE_UID, PRIVATE_UID)
     assert reaper.audit_until_due(host, worker).verdict(worker) == ("reap", "task-ended")
+
+
+def bytes_read(trace: pathlib.Path, path: str) -> int:
+    """From one file, by a program of which strace -y wrote the reads."""
+    return sum(map(int, re.findall(rf"<{re.escape(path)}>.* = (\d+)$", trace.read_text(), re.M)))
+
+
+@needs_strace
+def test_eight_gibibytes_of_arguments(reaper: Reaper, host: MiniHost,
+                                      workdir: pathlib.Path) -> None:
+    """They are read to a limit, even for a rule that wants all of them; what a rule asks and nobody
+    knows keeps, and without one the worker is ended as any other."""
+    worker = host.daemon().open()
+    worker.task("hugeargs then poll")
+    worker.close()
+    path, trace = f"/proc/{worker.pid}/cmdline", workdir / "trace"
+    with open(path, "rb") as args:
+        args.seek(1 << 30)
+        assert len(args.read(4096)) == 4096
+    reaper.audit_until_due(host, worker)
+    reaper.write_config("[protect]\nargs = --precious\n")
+    result = reaper.audit(host, prefix=("strace", "-f", "-y", "-qq", "-e", "trace=read", "-o",
+                                        str(trace)))
+    assert result.verdict(worker) == ("keep", "protected"), result
+    assert 4096 < bytes_read(trace, path) < 1 << 20
+    reaper.write_config("")
+    reaper.sweep(host).expect(0)
+    assert not worker.is_alive()
+
+
+@needs_fuse
+@needs_no_sanitizer  # which stops the program's threads at its end, and one of them cannot be stopped
+def test_memory_that_is_locked(reaper: Reaper, host: MiniHost, workdir: pathlib.Path) -> None:
+    """Whoever reads that command line waits for ever; the leak beside it is found all the same."""
+    folder = workdir / "dead"
+    folder.mkdir()
+    leak, = host.daemon().leak()
+    with locked_process(folder) as pid:
+        with pytest.raises(subprocess.TimeoutExpired):
+            subprocess.run(["cat", f"/proc/{pid}/cmdline"], timeout=HANGS_S, check=False)
+        result = reaper.audit_until_due(host, leak)
+        assert result.verdict(leak) == ("reap", "peer-closed"), result
+        assert f"process {pid} does not let its command line be read" in result.err
+        reaper.sweep(host).expect(0)
+        assert not leak.is_alive()

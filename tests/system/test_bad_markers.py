@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -193,11 +194,39 @@ def signs_and_overflow(log: pathlib.Path, text: str) -> None:
                    + stamp("retired worker=1") + stamp("retired") + stamp(""))
 
 
+def unix_socket(log: pathlib.Path, _text: str) -> None:
+    here = os.getcwd()
+    os.chdir(log.parent)  # a socket's name has 107 bytes at most
+    try:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(log.name)
+    finally:
+        os.chdir(here)
+
+
+def behind_a_terabyte(log: pathlib.Path, text: str) -> None:
+    """A hole that no sweep gets through, and the record behind it."""
+    head, rest = text.split("\n", 1)
+    with open(log, "w", encoding="ascii") as out:
+        out.write(head + "\n")
+        out.seek(1 << 40)
+        out.write("\n" + rest)
+
+
+def roots_file_in_an_open_directory(log: pathlib.Path, text: str) -> None:
+    """Its owner and mode are right; whoever may write to the directory may have put it there."""
+    sub = log.parent / "sub"
+    sub.mkdir(mode=0o755)
+    (sub / "a.log").write_text(text)
+    sub.chmod(0o775)
+
+
 @pytest.mark.parametrize("attack", [
     world_writable, group_writable, hard_link, symbolic_link, linked_directory, too_deep,
     other_suffix, fifo, directory, open_subdirectory, half_a_line, without_header, binary_noise,
     control_characters, nul_bytes, another_version, long_record, another_boot, another_namespace,
-    another_host, another_start, another_class, signs_and_overflow], ids=lambda a: a.__name__)
+    another_host, another_start, another_class, signs_and_overflow, unix_socket, behind_a_terabyte,
+    roots_file_in_an_open_directory], ids=lambda a: a.__name__)
 def test_not_believed(reaper: Reaper, worker: Worker, attack: Attack) -> None:
     """What nobody trustworthy wrote, or nobody wrote whole, ends nobody."""
     attack(reaper.marker_dir / "a.log", retiring(worker))
@@ -205,6 +234,49 @@ def test_not_believed(reaper: Reaper, worker: Worker, attack: Attack) -> None:
     assert worker.serves()
     reaper.run("-v", "audit", host=worker.host).expect(0)
     reaper.run("doctor")
+
+
+def test_strangers_cannot_be_named(reaper: Reaper, worker: Worker) -> None:
+    """A believed log that gives up everybody: only workers are ever ended because of it."""
+    me, host = procs.stat(os.getpid()), procs.stat(worker.host.pid)
+    daemon, init = procs.stat(worker.daemon.pinned.pid), procs.stat(1)
+    named = [who for who in (me, host, daemon, init) if who is not None]
+    assert len(named) == 4
+    (reaper.marker_dir / "a.log").write_text(header(worker.host) + "".join(
+        stamp(f"retired worker={who.pid}:{who.start}") for who in named))
+    result = reaper.sweep(worker.host, timeout_s=READ_S).expect(0)
+    assert result.acted_on == set(), result
+    assert worker.serves()
+
+
+def test_a_hostile_name(reaper: Reaper, worker: Worker) -> None:
+    """A log's own name is foreign text: it is believed, and does not get through to the terminal."""
+    (reaper.marker_dir / "a\n\033[31m.log").write_text(retiring(worker) + "nonsense\n")
+    for command in ("audit", "doctor"):
+        shown = reaper.run("-v", command, host=worker.host)
+        assert "\033" not in shown.out + shown.err, shown
+    assert believed(reaper, worker)
+
+
+def test_grows_faster_than_it_is_read(reaper: Reaper, worker: Worker) -> None:
+    """A writer that never rests: a sweep ends in time, and ends nobody by what it did not read."""
+    log, over = reaper.marker_dir / "a.log", threading.Event()
+    log.write_text(header(worker.host))
+    block = stamp("begin task=1 job=2") * 20_000
+
+    def write() -> None:
+        with open(log, "a", encoding="ascii") as out:
+            while not over.is_set() and out.tell() < 1 << 28:
+                out.write(block)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        reaper.sweep(worker.host, timeout_s=READ_S).expect(0)
+    finally:
+        over.set()
+        writer.join()
+    assert worker.serves()
 
 
 @needs_root

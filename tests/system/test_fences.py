@@ -95,6 +95,31 @@ def test_leak_that_wakes(reaper: Reaper, host: MiniHost, wait: str) -> None:
     procs.until("the end of a leak that wakes", ended, 20)
 
 
+def test_work_between_two_sweeps(reaper: Reaper, host: MiniHost, workdir: pathlib.Path) -> None:
+    """Both saw it in one same wait, but it has computed in between: it is not blocked since the first."""
+    work = workdir / "work"
+    worker = host.daemon().open()
+    worker.task(f"poll-or-work {work}")
+    worker.close()
+    time.sleep(1.2)
+    settings = {"policy.timeout": "3s"}
+    result = reaper.sweep(host, settings=settings)
+    assert result.verdict(worker)[0] == "keep"
+    work.touch()
+    time.sleep(4)
+    work.unlink()
+    time.sleep(0.2)
+    result = reaper.sweep(host, settings=settings)
+    assert result.verdict(worker)[0] == "keep", result
+    assert worker.is_alive()
+
+    def ended() -> bool:
+        reaper.sweep(host, settings=settings)
+        return worker.pinned.has_ended(0.3)
+
+    procs.until("the end of a leak that wakes", ended, 20)
+
+
 def test_reset(reaper: Reaper, host: MiniHost) -> None:
     """The host closed with bytes unread: the socket is in no table, and that is the proof."""
     daemon = host.daemon()

@@ -295,6 +295,25 @@ def test_traced(reaper: Reaper, host: MiniHost, daemon: Daemon, workdir: pathlib
         tracer.wait(10)
 
 
+@needs_strace
+def test_changed_between_the_looks(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """Its daemon dies between the look that plans its end and the one before the signal: the proof
+    still holds, but it is not quite what was judged."""
+    worker, = daemon.leak()
+    reaper.wait_due(worker)
+    log = reaper.home / "strace"
+    prefix = ("strace", "-D", "-f", "-qq", "-o", str(log), "-e", "trace=pidfd_open,getrandom",
+              "-e", "inject=getrandom:delay_enter=1500000")  # the pause between the two looks
+    with reaper.begin("--json", "sweep", host=host, prefix=prefix) as running:
+        procs.until("the worker is pinned", lambda: log.exists() and "pidfd_open" in log.read_text())
+        daemon.pinned.kill()
+        result = running.result()
+    action, = json.loads(result.out)["actions"]
+    assert (action["pid"], action["outcome"]) == (worker.pid, "spared"), result
+    assert action["why"] == "its place in the tree changed", result
+    assert worker.is_alive()
+
+
 @contextlib.contextmanager
 def frozen(worker: Worker) -> Iterator[None]:
     group = FREEZER / f"reaper-test-{worker.pid}"
