@@ -15,9 +15,11 @@ import pyarrow
 from pyspark import BarrierTaskContext, TaskContext, cloudpickle
 from pyspark.sql.functions import expr, udf
 
+import blocking
 import inworker
 from inworker import ROW
 
+cloudpickle.register_pickle_by_value(blocking)
 cloudpickle.register_pickle_by_value(inworker)
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -306,6 +308,39 @@ def mixed_load(spark, where, label, kind, seconds):
     return [turn, highest]
 
 
+def blocked(spark, where, label, kinds, seconds):
+    """Tasks that are blocked in each of these ways, all at once, again and again until the file
+    `enough` is there: [rounds, those that did not come out right, highest attempt number]."""
+    context = spark.sparkContext
+    rounds, wrong, highest = 0, [], 0
+
+    def each(part, _):
+        right = blocking.HEALTHY[kinds[part]](1 + (part + rounds) % seconds)
+        yield [kinds[part], bool(right), TaskContext.get().attemptNumber()]
+
+    while not os.path.exists(os.path.join(where, "enough")):
+        rows = context.parallelize(range(len(kinds)), len(kinds)).mapPartitionsWithIndex(each)
+        for kind, right, attempt in rows.collect():
+            highest = max(highest, attempt)
+            if not right:
+                wrong.append(kind)
+        rounds += 1
+        with open(os.path.join(where, f"{label}.done"), "a", encoding="ascii") as log:
+            log.write("x")
+    return [rounds, wrong, highest]
+
+
+def abandoned(spark, where, label, kind):
+    """The JVM takes one row and hangs up; Python stays in that way for ever."""
+
+    def each(_):
+        inworker.note(where, label)
+        yield batch(0, 1, ROW)
+        blocking.stay(kind)
+
+    return [row.id for row in one_row(spark).mapInArrow(each, WIDE).limit(1).collect()]
+
+
 def battery(spark, where, label, retries=True):
     """A bit of all that Spark does with Python workers; what comes of each, to be compared."""
     context = spark.sparkContext
@@ -378,4 +413,5 @@ def empty_tasks(spark, where, label, tasks=1000):
 
 JOBS = {job.__name__: job for job in (
     pooled, pooled_udf, busy, sleeping, slow_upstream, slow_consumer, zipped, early_arrow,
-    early_rdd, half_shutdown, lost_helper, mixed_load, deaf, battery, empty_tasks)}
+    early_rdd, half_shutdown, lost_helper, mixed_load, deaf, battery, empty_tasks, blocked,
+    abandoned)}

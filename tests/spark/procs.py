@@ -9,6 +9,7 @@ import time
 from typing import Dict, Iterable, List, NamedTuple, Optional, Set
 
 TOKEN = "REAPER_SPARK_TEST"  # environment variable that marks every process of one driver
+PF_EXITING = 0x4  # linux/sched.h
 RUN = f"{os.getpid()}-{time.time_ns():x}"  # what its values begin with in this run of the tests
 
 
@@ -25,6 +26,18 @@ class Stat(NamedTuple):
     state: str
     ppid: int
     pgrp: int
+    threads: int
+    flags: int
+
+    @property
+    def gone(self) -> bool:
+        """Nothing is left but a zombie: one whose other threads live has not ended yet."""
+        return self.state in "ZX" and self.threads <= 1
+
+    @property
+    def exiting(self) -> bool:
+        """Its memory may be on its way out, whatever its state is."""
+        return bool(self.flags & PF_EXITING)
 
 
 def read_stat(pid: int) -> Optional[Stat]:
@@ -36,7 +49,8 @@ def read_stat(pid: int) -> Optional[Stat]:
     head, _, tail = raw.rpartition(b")")
     rest = tail.split()
     comm = head.partition(b"(")[2].decode("utf-8", "replace")
-    return Stat(Proc(pid, int(rest[19])), comm, rest[0].decode(), int(rest[1]), int(rest[2]))
+    return Stat(Proc(pid, int(rest[19])), comm, rest[0].decode(), int(rest[1]), int(rest[2]),
+                int(rest[17]), int(rest[6]))
 
 
 def all_stats() -> Dict[int, Stat]:
@@ -47,7 +61,13 @@ def all_stats() -> Dict[int, Stat]:
 def alive(proc: Proc) -> bool:
     """There, and more than a zombie."""
     stat = read_stat(proc.pid)
-    return stat is not None and stat.proc == proc and stat.state not in "ZX"
+    return stat is not None and stat.proc == proc and not stat.gone
+
+
+def whole(proc: Proc) -> bool:
+    """There, and not even on its way out."""
+    stat = read_stat(proc.pid)
+    return stat is not None and stat.proc == proc and not stat.exiting
 
 
 def environment(pid: int) -> Set[bytes]:
@@ -63,7 +83,7 @@ def of_token(value: str) -> Set[Proc]:
     want = f"{TOKEN}={value}".encode()
     found = set()
     for pid, stat in all_stats().items():
-        if stat.state not in "ZX" and want in environment(pid):
+        if not stat.gone and want in environment(pid):
             found.add(stat.proc)
     return found
 
@@ -71,7 +91,7 @@ def of_token(value: str) -> Set[Proc]:
 def of_run() -> Set[Proc]:
     """Every living process of any driver that this run of the tests started."""
     begin = f"{TOKEN}={RUN}-".encode()
-    return {stat.proc for pid, stat in all_stats().items() if stat.state not in "ZX"
+    return {stat.proc for pid, stat in all_stats().items() if not stat.gone
             and any(entry.startswith(begin) for entry in environment(pid))}
 
 
@@ -84,12 +104,12 @@ def descendants(root: int) -> Set[Proc]:
         more = {pid for pid, stat in stats.items() if stat.ppid in family} - family
         family |= more
         grown = bool(more)
-    return {stats[pid].proc for pid in family if pid in stats and stats[pid].state not in "ZX"}
+    return {stats[pid].proc for pid in family if pid in stats and not stats[pid].gone}
 
 
 def children(pid: int) -> Set[Proc]:
     return {stat.proc for stat in all_stats().values()
-            if stat.ppid == pid and stat.state not in "ZX"}
+            if stat.ppid == pid and not stat.gone}
 
 
 def send(proc: Proc, signo: int) -> bool:

@@ -5,6 +5,7 @@ Its results are what they are without them, every task is told once by each side
 healthy Spark is anything but kept.
 
 REAPER_SOAK_S    how long the soak lasts (tools/soak; not run without it)
+REAPER_ROUNDS    of the cost of the markers (default: 10; 0: not measured)
 """
 
 import os
@@ -167,6 +168,7 @@ def cost_of_a_round(start_spark, logs):
 
 
 @needs_soak
+@pytest.mark.skipif(not ROUNDS, reason="only in a soak that takes its time: few tasks tell nothing")
 def test_soak_cost(start_spark, tmp_path_factory, capsys):
     """Rounds of empty tasks, each on two Sparks of its own, without and with both markers, a few tasks on
     one and then on the other: what else a machine does comes and goes in seconds, and two Sparks that are

@@ -51,6 +51,21 @@ def sweep_on(spark, reaper, jobs, wanted, limit_s):
     return sweeps, ended, kept
 
 
+def end_last(spark, reaper, leaked):
+    """Sweeps until none of these is left; says what was said of those that are."""
+    last = []
+
+    def are_gone():
+        last[:] = [reaper.sweep().expect(0).entries()]
+        return not leaked & spark.snapshot()
+
+    try:
+        procs.until("a sweep ends the last leaks", are_gone, checks.LATE_S, 1)
+    except AssertionError as error:
+        left = {who: last[0].get(who) for who in leaked & spark.snapshot()}
+        raise AssertionError(f"{error}: {left}") from None
+
+
 def test_sweeps_over_a_live_spark(start_spark, reaper_for, capsys):
     live(start_spark, reaper_for, capsys, {}, None)
 
@@ -93,10 +108,7 @@ def live(start_spark, reaper_for, capsys, settings, logs):
         assert "Lost task" not in log and "Python worker exited" not in log, spark.log_tail(200)
         leaks = ended & noted_by(spark, jobs["leak"])
         assert leaks, "no leak came up: the sweeps had nothing to tell apart"
-        leaked = noted_by(spark, jobs["leak"])
-        procs.until("a sweep ends the last leaks",
-                    lambda: reaper.sweep().expect(0) and not leaked & spark.snapshot(),
-                    checks.LATE_S, 1)
+        end_last(spark, reaper, noted_by(spark, jobs["leak"]))
         assert sweeps >= min(wanted, 20), f"only {sweeps} sweeps in {took:.0f} s"
         checks.next_job_works(spark)
     finally:
