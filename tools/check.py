@@ -2,13 +2,14 @@
 """Run the parts of tools/check: build, test, count, and say what failed and why.
 
 Every step is a command with a time limit and a log of its own below build/check/. A step that
-crashes, hangs, or leaves a process behind counts as a failed test. What computes and what waits run
-side by side, the former with a lower priority.
+crashes, hangs, or leaves a process behind counts as a failed test. Parts run side by side, those that
+compute with a lower priority.
 """
 
 from __future__ import annotations
 
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -25,6 +26,8 @@ import xml.etree.ElementTree as xml
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import check_figures
+
 REPO = pathlib.Path(__file__).resolve().parents[1]
 BUILD = REPO / "build"
 LOGS = BUILD / "check"
@@ -36,16 +39,27 @@ INTERRUPT_S = 60  # what a test run gets to end its processes after Ctrl-C
 STRAGGLER_S = 10  # what a process that is just ending gets
 TAIL_LINES = 40
 PYTHON = "/usr/bin/python3"
-FORMAT_JUDGE = 14  # the clang-format whose word counts: releases differ in small things
+# The releases whose word counts, Debian 12's: each finds other things than the one before.
+JUDGES = {"clang-format": "14", "clang-tidy": "14", "cppcheck": "2.10"}
 FILES_AT_ONCE = 3  # of system tests, which wait most of the time
 NICE = 15  # of what computes: what waits for its processes goes first
-# What computes goes one by one, in this order, beside what waits most of the time; whoever is done first
-# takes the next of those at the end.
-COMPUTE = ("jvm", "lint", "unit", "coverage", "mutate", "python", "distcheck", "install")
-AT_THE_END = ("sanitize", "pyjava", "quickstart")
+# Lanes, side by side: each takes its parts one by one, then the next of those at the end. What waits most
+# of the time goes first on a processor; what computes (the first lane) gets what is left.
+LANES = (
+    ("jvm", "lint", "unit", "coverage", "mutate", "python", "distcheck", "install",
+     "histories", "model", "fuzz", "reuse"),
+    ("spark",),
+    ("system", "faults", "pyjava"),
+)
+COMPUTE = LANES[0]
+AT_THE_END = ("sanitize", "quickstart", "load", "longlive")
+ALONE = ("chaos", "bench")  # what they measure would be the machine's word beside others
 BUILDING = threading.Lock()  # one autoreconf at a time, and nobody builds what another tests
 GCC = ("CC=gcc", "--enable-werror", "--without-jars")  # the build that most parts use
 INSTALL = ("install", "CC=gcc", "--prefix=/usr")  # the folder of a build with the jars, and how
+ALL = re.compile("")  # lines
+# Of a run of pytest; what failed is told when it is known who gets a second chance.
+PROGRESS = re.compile(r"\b(PASSED|SKIPPED|XFAIL)\b|^=+ .* in ")
 STOP = threading.Event()  # told to stop: no lane goes on
 
 # What a part may take at most, in seconds: several times what it does take on two idle cores, so
@@ -66,8 +80,35 @@ LIMITS = {
     "install": 300,
     "bench": 600,
     "faults": 1800,
+    "histories": 1200,
+    "model": 1800,
+    "fuzz": 3600,
+    "reuse": 3600,
+    "chaos": 600,
+    "load": 1200,
+    "longlive": 7200,
 }
-PID_REUSES = 200_000  # numbers that are given away in the middle of a kill
+MINUTES = int(os.environ.get("REAPER_MINUTES", 0))  # of tools/soak; 0: this is none
+LONGER_S = 60 * MINUTES  # each part gets
+HISTORIES = int(os.environ.get("REAPER_HISTORIES", 1_000_000))
+LIES = 1_000_000  # histories in which each lie of a host must be found
+FUZZ_S = int(os.environ.get("REAPER_FUZZ_S", 15))  # for each parser, on each processor
+# Executions in 360 minutes of tools/soak, without the sanitizers: many more in a second, and what each of
+# these parsers promises of its output is looked at all the same.
+FUZZ_RUNS = {
+    "fuzz_argv": 25_000_000,
+    "fuzz_config": 20_000_000,
+    "fuzz_marker": 20_000_000,
+    "fuzz_net_parse": 75_000_000,
+    "fuzz_proc_parse": 75_000_000,
+    "fuzz_room_parse": 25_000_000,
+}
+CHAOS_S = int(os.environ.get("REAPER_CHAOS_S", 120))
+LIVE_S = int(os.environ.get("REAPER_SOAK_S", 600))
+CROWD = 4270  # workers
+STAT_LINES = int(os.environ.get("REAPER_STAT_LINES", 500_000))  # read by three parsers
+PID_REUSES = int(os.environ.get("REAPER_PID_REUSES", 200_000))  # numbers that are given away in the middle of a kill
+WAITING = 4  # of these on each processor: three quarters of their time they wait for the kernel
 PID_REUSES_SEEN = 2_000  # of those, that are seen when the signals go by number
 
 
@@ -98,6 +139,7 @@ class Tally:
     passed: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    figures: list[check_figures.Figure] = field(default_factory=list)
     built: dict[str, bool] = field(default_factory=dict)  # what is built already, and how it went
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -113,7 +155,7 @@ class Part:
         self.name = name
         self.tally = tally
         self.began = time.monotonic()
-        self.deadline = self.began + LIMITS[name]
+        self.deadline = self.began + LIMITS[name] + LONGER_S
         self.steps = 0
         self.failures = 0
 
@@ -145,19 +187,27 @@ class Part:
             self.failed(what, done.why())
         return done.ok
 
+    def quote(self, text: str) -> None:
+        """Somebody else's lines: several parts talk at once."""
+        for line in text.splitlines():
+            print(f"    {self.name}: {line}", flush=True)
+
     def tail(self, done: Done) -> None:
         """What went wrong, as far as the output shows it: its errors, and how it ended."""
         lines = done.out.splitlines()
         errors = [line for line in lines[:-TAIL_LINES] if re.search(r"\berror\b|No rule", line)]
-        for line in errors[:TAIL_LINES] + lines[-TAIL_LINES:]:
-            print(f"    {line}", flush=True)
+        self.quote("\n".join(errors[:TAIL_LINES] + lines[-TAIL_LINES:]))
+
+    def count(self, figures: list[check_figures.Figure]) -> None:
+        with self.tally.lock:
+            self.tally.figures += figures
 
     # -- running
 
     def run(self, what: str, argv: list[str], *, env: dict[str, str] | None = None,
-            cwd: pathlib.Path = REPO, show: bool = False) -> Done:
-        """Run a command in a process group of its own; its output goes to a log, and with `show`
-        to the terminal too."""
+            cwd: pathlib.Path = REPO, show: re.Pattern[str] | None = None) -> Done:
+        """Run a command in a process group of its own; its output goes to a log, and the lines
+        that match `show` to the terminal too."""
         self.steps += 1
         slug = re.sub(r"[^a-z0-9]+", "-", what.lower()).strip("-")
         log = LOGS / f"{self.name}-{self.steps:02}-{slug}.log"
@@ -172,6 +222,8 @@ class Part:
                  "PYTHONDONTWRITEBYTECODE": "1", **(env or {}), TAG: tag},
         ) as process:
             try:
+                if self.name in COMPUTE:
+                    goes_last(process.pid)
                 out, timed_out = self.follow(process, what, log, show)
             except BaseException:
                 interrupt(process)
@@ -180,10 +232,11 @@ class Part:
             rc = process.returncode
         for name in end_stragglers(tag):
             self.failed(what, f"left a process behind: {name}")
+        self.count(check_figures.found_in(out))
         return Done(rc, out, log, timed_out)
 
     def follow(self, process: subprocess.Popen[bytes], what: str, log: pathlib.Path,
-               show: bool) -> tuple[str, bool]:
+               show: re.Pattern[str] | None) -> tuple[str, bool]:
         """Copy the output until the command is over; ends it when its time is."""
         assert process.stdout is not None
         said = time.monotonic()
@@ -215,12 +268,20 @@ class Part:
                     continue
                 file.write(data)
                 out += data
-                if show:
-                    *lines, unseen = (unseen + data).split(b"\n")
-                    for line in lines:
-                        print("    " + line.decode(errors="replace"), flush=True)
+                *lines, unseen = (unseen + data).split(b"\n")
+                for line in (line.decode(errors="replace") for line in lines):
+                    if show and show.search(line):
+                        self.quote(line)
                         said = now
         return out.decode(errors="replace"), False
+
+
+def goes_last(session: int) -> None:
+    """Where the kernel shares processors among sessions, nice(1) counts only within one (sched(7))."""
+    try:
+        pathlib.Path("/proc", str(session), "autogroup").write_text(str(NICE))
+    except OSError:
+        pass  # it does not, or the command is over: nice(1) is all there is
 
 
 def interrupt(process: subprocess.Popen[bytes]) -> None:
@@ -317,7 +378,7 @@ def count_make_check(part: Part, folder: pathlib.Path, done: Done, label: str) -
         if result == "SKIP":
             part.skipped(f"{label}: {name}", (log.strip().splitlines() or ["says nothing"])[0])
         elif result != "PASS":
-            print(log, flush=True)
+            part.quote(log)
             part.failed(f"{label}: {name}", result)
         elif name.startswith("tests/unit/") and not skips and (
                 not synthesis or synthesis.group(1) == "0"):
@@ -340,16 +401,27 @@ def make_check(part: Part, folder: str, label: str) -> None:
     count_make_check(part, where, done, label)
 
 
+def own_pids() -> list[str]:
+    """A prefix for a pid namespace of one's own, where that is allowed."""
+    prefix = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    tried = subprocess.run([*prefix, "true"], capture_output=True, timeout=60, check=False)
+    return prefix if tried.returncode == 0 else []
+
+
 def run_pytest(part: Part, label: str, report: pathlib.Path, tests: list[str],
                env: dict[str, str], at_once: int = 1) -> Done:
     """One run of pytest; its report is the only thing that is counted."""
     report.unlink(missing_ok=True)
     spread = ["-n", str(at_once), "--dist", "loadfile"] if at_once > 1 else []
+    if tests == ["tests/spark"]:
+        spread.append("--ignore=tests/spark/test_chaos.py")  # a part of its own
+    # Faults tell a call by its number, which is another as soon as /proc has one process more.
+    prefix = own_pids() if part.name == "faults" else []
     return part.run(
         f"pytest {' '.join(tests[:2])}{' ...' if tests[2:] else ''}, {label}",
-        [PYTHON, "-m", "pytest", "-v", "-ra", "--tb=short", "--color=no", "-p", "no:cacheprovider",
-         "-o", "junit_family=xunit2", f"--junit-xml={report}", *spread, *tests],
-        env={"REAPER_BIN": str(BUILD / "reaper"), **env}, show=True)
+        [*prefix, PYTHON, "-m", "pytest", "-v", "-ra", "--tb=short", "--color=no",
+         "-p", "no:cacheprovider", "-o", "junit_family=xunit2", f"--junit-xml={report}", *spread, *tests],
+        env={"REAPER_BIN": str(BUILD / "reaper"), **env}, show=PROGRESS)
 
 
 def node_of(classname: str, name: str) -> str:
@@ -362,19 +434,28 @@ def node_of(classname: str, name: str) -> str:
     return f"{classname}::{name}"
 
 
-def read_report(report: pathlib.Path) -> dict[str, tuple[str, str]]:
-    """Every test by its node id: passed, failed or skipped, and the message."""
+@dataclass
+class Result:
+    """What became of a test of pytest."""
+
+    how: str  # passed, failed or skipped
+    message: str = ""
+    trace: str = ""
+
+
+def read_report(report: pathlib.Path) -> dict[str, Result]:
+    """Every test by its node id."""
     results = {}
     for case in xml.parse(report).iter("testcase") if report.exists() else ():
         node = node_of(case.get("classname") or "", case.get("name") or "")
         bad = case.find("failure") if case.find("failure") is not None else case.find("error")
         skipped = case.find("skipped")
         if bad is not None:
-            results[node] = ("failed", (bad.get("message") or "").split("\n")[0][:200])
+            results[node] = Result("failed", (bad.get("message") or "").split("\n")[0][:200], bad.text or "")
         elif skipped is not None:
-            results.setdefault(node, ("skipped", (skipped.get("message") or "").split("\n")[0]))
+            results.setdefault(node, Result("skipped", (skipped.get("message") or "").split("\n")[0]))
         else:
-            results.setdefault(node, ("passed", ""))
+            results.setdefault(node, Result("passed"))
     return results
 
 
@@ -387,25 +468,29 @@ def pytest(part: Part, label: str, folder: str, env: dict[str, str], at_once: in
     stem = f"{part.name}-{label}".replace(" ", "-")
     done = run_pytest(part, label, LOGS / f"{stem}.xml", [folder], env, at_once)
     results = read_report(LOGS / f"{stem}.xml")
-    again = [node for node, (how, _) in results.items()
-             if how == "failed" and not any(word in node for word in ONLY_ONCE)]
+    again = [node for node, result in results.items()
+             if result.how == "failed" and not any(word in node for word in ONLY_ONCE)]
     if again and len(again) <= AGAIN_MOST:
+        for node in again:
+            part.say(f"to be run again: {node} ({results[node].message})")
         run_pytest(part, f"{label}, again", LOGS / f"{stem}-again.xml", again, env)
         for node, result in read_report(LOGS / f"{stem}-again.xml").items():
-            if node in again and result[0] == "passed":
-                part.say(f"passed when run again: {node} (at first: {results[node][1]})")
+            if node in again and result.how == "passed":
+                part.say(f"passed when run again: {node}")
                 results[node] = result
     passed = failed = 0
-    for node, (how, message) in results.items():
-        passed += how == "passed"
-        failed += how == "failed"
-        if how == "failed":
-            part.failed(f"{label}: {node}", message)
-        elif how == "skipped":
-            part.skipped(f"{label}: {node}", message)
+    for node, result in results.items():
+        passed += result.how == "passed"
+        failed += result.how == "failed"
+        if result.how == "failed":
+            part.quote(result.trace)
+            part.failed(f"{label}: {node}", result.message)
+        elif result.how == "skipped":
+            part.skipped(f"{label}: {node}", result.message)
     if passed:
         part.passed(f"{folder}, {label}", passed)
     if not done.ok and not failed and not again:
+        part.tail(done)
         part.failed(f"pytest {folder}, {label}", done.why())
 
 
@@ -437,23 +522,28 @@ def library_flags() -> list[str]:
             '-DPACKAGE_NAME="reaper"', *done.stdout.split()]
 
 
+def judge_by(part: Part, tool: str, argv: list[str]) -> None:
+    """Runs a lint, if this is the release that is the judge."""
+    told = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"\d+(\.\d+)+", told)
+    if found and f"{found.group()}.".startswith(f"{JUDGES[tool]}."):
+        part.judge(tool, part.run(tool, argv))
+    else:
+        part.skipped(tool, f"release {JUDGES[tool]} is the judge, this is "
+                     f"{found.group() if found else told.strip()}")
+
+
 def lint(part: Part) -> None:
     sources = our_files("src/*.c")
-    version = subprocess.run(["clang-format", "--version"], capture_output=True, text=True).stdout
-    found = re.search(r"version (\d+)", version)
-    if found and int(found.group(1)) == FORMAT_JUDGE:
-        part.judge("clang-format", part.run(
-            "clang-format",
-            ["clang-format", "--dry-run", "-Werror", *our_files("src/*.[ch]", "tests/*.[ch]")]))
-    else:
-        part.skipped("clang-format", f"release {FORMAT_JUDGE} is the judge, this is {version.strip()}")
+    judge_by(part, "clang-format",
+             ["clang-format", "--dry-run", "-Werror", *our_files("src/*.[ch]", "tests/*.[ch]")])
     part.judge("shellcheck", part.run("shellcheck", ["shellcheck", "-x", *shell_files()]))
     # memleak and resourceLeak: it does not know the cleanup attribute; gcc and LeakSanitizer look.
-    part.judge("cppcheck", part.run("cppcheck", [
+    judge_by(part, "cppcheck", [
         "cppcheck", "--quiet", "--error-exitcode=1", "--inline-suppr", "--std=c11", "--language=c",
         "--enable=warning,performance,portability", "--platform=unix64", f"-j{os.cpu_count()}",
         "--suppress=missingIncludeSystem", "--suppress=memleak", "--suppress=resourceLeak", "-Isrc", "-D_GNU_SOURCE", "-D__linux__",
-        '-DPACKAGE_VERSION="0"', '-DSYSCONFDIR="/etc"', *sources]))
+        '-DPACKAGE_VERSION="0"', '-DSYSCONFDIR="/etc"', *sources])
     # A third of the steps that clang's analyzer takes by itself, for it is the dearest of all lints;
     # gcc's follows paths too.
     paths = "-Xclang -analyzer-config -Xclang max-nodes=75000"
@@ -462,8 +552,7 @@ def lint(part: Part) -> None:
                 f"'{flag}'" for flag in library_flags()) + f" {paths}", "tidy"]
     listed = LOGS / "clang-tidy.files"
     listed.write_text("\n".join(sources) + "\n")
-    part.judge("clang-tidy", part.run(
-        "clang-tidy", [str(listed) if word == "@LIST@" else word for word in tidy]))
+    judge_by(part, "clang-tidy", [str(listed) if word == "@LIST@" else word for word in tidy])
     if build(part, "analyzer", "CC=gcc", "CFLAGS=-g -O2 -fanalyzer", "--enable-werror",
              "--without-jars"):
         part.passed("gcc -fanalyzer")
@@ -508,15 +597,21 @@ def coverage(part: Part) -> None:
 
 
 def mutate(part: Part) -> None:
-    done = part.run("tools/mutate-guards", [PYTHON, str(REPO / "tools/mutate-guards")], show=True)
-    found = re.search(r"^(\d+) mutants, (\d+) killed, (\d+) survived$", done.out, re.M)
-    survivors = re.findall(r"^(?:SURVIVED|broken) +(.*)", done.out, re.M)
+    more = ["-a"] if MINUTES else []
+    done = part.run("tools/mutate-guards", [PYTHON, str(REPO / "tools/mutate-guards"), *more], show=ALL)
+    found = re.search(r"^(\d+) mutants, (\d+) killed, \d+ are none, (\d+) survived$", done.out, re.M)
+    if found:
+        part.count([check_figures.Figure("mutants, each killed by a unit test", int(found[2]) + int(found[3]),
+                                         "mutants", int(found[3]))])
+    survivors = re.findall(r"^(?:SURVIVED|KILLED|broken) +(.*)", done.out, re.M)
     for what in survivors:
         part.failed(what, "no unit test notices")
     if found and int(found.group(2)):
         part.passed("mutants that a unit test killed", int(found.group(2)))
     if not found or (not done.ok and not survivors):
         part.failed("tools/mutate-guards", done.why())
+    part.judge("tools/mutate-promises", part.run(
+        "tools/mutate-promises", [PYTHON, str(REPO / "tools/mutate-promises")], show=ALL))
 
 
 def sanitize(part: Part) -> None:
@@ -598,21 +693,45 @@ def python(part: Part) -> None:
         part.failed("its log", f"{records}")
 
 
+ALWAYS_REAP = "tests/torture/always_reap"  # what the system tests need beside the program
+
+
 def system(part: Part) -> None:
-    if build(part, "", *GCC) and part.judge("jars", jars_done(part)):
+    if build(part, "", *GCC) and part.judge("jars", jars_done(part)) and part.judge(
+            "make always_reap", part.run("make", ["make", ALWAYS_REAP], cwd=BUILD)):
         pytest(part, "small JVM host", "tests/system", {}, FILES_AT_ONCE)
 
 
 def pyjava(part: Part) -> None:
     if not build(part, "", *GCC) or not part.judge("jars", jars_done(part)):
         return
-    made = part.run("pyjava", [str(REPO / "tools/pyjava-env")], show=True)
+    made = part.run("pyjava", [str(REPO / "tools/pyjava-env")], show=ALL)
     if part.judge("tools/pyjava-env", made):
         pytest(part, "pyjava", "tests/pyjava",
                {"REAPER_PYJAVA_JAR": str(BUILD / "jvm/jars/reaper-pyjava.jar")})
 
 
 def spark(part: Part) -> None:
+    on_each_release(part, "tests/spark", {})
+
+
+def chaos(part: Part) -> None:
+    """Apart from the others, since it takes as long as it is told."""
+    on_each_release(part, "tests/spark/test_chaos.py", {"REAPER_CHAOS_S": str(CHAOS_S)})
+
+
+def longlive(part: Part) -> None:
+    """Only when named: what a test of the Spark part does for a minute, for long."""
+    on_each_release(part, "tests/spark/test_both_markers.py", {"REAPER_SOAK_S": str(LIVE_S)}, "soak")
+
+
+def load(part: Part) -> None:
+    """Only when named: ten times the crowd of the system tests."""
+    if build(part, "", *GCC) and part.judge("jars", jars_done(part)):
+        pytest(part, "a crowd", "tests/system/test_load.py", {"REAPER_LOAD": str(CROWD)})
+
+
+def on_each_release(part: Part, tests: str, env: dict[str, str], only: str = "") -> None:
     if not build(part, "", *GCC) or not part.judge("jars", jars_done(part)):
         return
     done = subprocess.run([str(REPO / "tools/spark-venv"), "--releases"], capture_output=True,
@@ -622,9 +741,10 @@ def spark(part: Part) -> None:
     if not done.stdout.split():
         part.failed("PySpark", "no release fits this Python")
     for version in done.stdout.split():
-        made = part.run(f"PySpark {version}", [str(REPO / "tools/spark-venv"), version], show=True)
+        made = part.run(f"PySpark {version}", [str(REPO / "tools/spark-venv"), version], show=ALL)
         if made.ok:
-            pytest(part, f"PySpark {version}", "tests/spark", {"REAPER_SPARK": version})
+            pytest(part, f"PySpark {version}", tests, {
+                "REAPER_SPARK": version, **({"PYTEST_ADDOPTS": f"-k {only}"} if only else {}), **env})
         else:
             part.failed(f"PySpark {version}", made.why())
 
@@ -647,27 +767,115 @@ def distcheck(part: Part) -> None:
 
 def quickstart(part: Part) -> None:
     part.judge("tools/quickstart --no-spark", part.run(
-        "tools/quickstart --no-spark", [str(REPO / "tools/quickstart"), "--no-spark"], show=True))
+        "tools/quickstart --no-spark", [str(REPO / "tools/quickstart"), "--no-spark"], show=ALL))
 
 
 def bench(part: Part) -> None:
     """Not among the parts that run by themselves: its figures are those of the machine."""
     if build(part, "", *GCC):
-        part.judge("make bench", part.run("make bench", ["make", "bench"], cwd=BUILD, show=True))
+        part.judge("make bench", part.run("make bench", ["make", "bench"], cwd=BUILD, show=ALL))
 
 
 def faults(part: Part) -> None:
-    """Calls of a sweep fail, it is killed at any of them, its victims' numbers are given away."""
-    if not build(part, "", *GCC):
-        return
-    pytest(part, "small JVM host", "tests/faults", {})
+    """Calls and allocations of a sweep fail, and it is killed at any of its calls."""
+    if build(part, "", *GCC):
+        pytest(part, "small JVM host", "tests/faults", {})
+
+
+def together(part: Part, runs: dict[str, list[str]], folder: pathlib.Path) -> bool:
+    """Runs several commands at once; each is a test."""
+    with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
+        done = pool.map(lambda what: part.run(what, runs[what], cwd=folder), runs)
+        return all([part.judge(what, one) for what, one in zip(runs, done)])
+
+
+def shares(total: int, each: int = 1) -> list[int]:
+    """A number, divided among so many on each processor."""
+    lanes = each * (os.cpu_count() or 1)
+    return [total // lanes + (lane < total % lanes) for lane in range(lanes)]
+
+
+def reuse(part: Part) -> None:
+    """The number of a victim is given to a stranger before each call of its end."""
     program = "tests/torture/pid_reuse"
-    if not part.judge("make pid_reuse", part.run("make", ["make", program], cwd=BUILD)):
+    if not build(part, "", *GCC) or not part.judge(
+            "make pid_reuse", part.run("make", ["make", program], cwd=BUILD)):
         return
-    for how, trials in (("--control", PID_REUSES_SEEN), ("", PID_REUSES)):
-        done = part.run(f"pid_reuse{how}", [f"./{program}", *how.split(), str(trials)], cwd=BUILD,
-                        show=True)
-        part.judge(f"pid_reuse {how or trials}", done)
+    part.judge("pid_reuse --control", part.run(
+        "pid_reuse --control", [f"./{program}", "--control", str(PID_REUSES_SEEN)], cwd=BUILD))
+    together(part, {f"pid_reuse {lane}": [f"./{program}", str(trials)]
+                    for lane, trials in enumerate(shares(PID_REUSES, WAITING))}, BUILD)
+
+
+def histories(part: Part) -> None:
+    """Random histories through correlate/ and decide/, against what is true of them."""
+    program = "tests/histories/histories"
+    if not build(part, "", *GCC) or not part.judge(
+            "make histories", part.run("make", ["make", program], cwd=BUILD)):
+        return
+    runs = {f"histories {lane}": [f"./{program}", "--seed", str(lane), str(count)]
+            for lane, count in enumerate(shares(HISTORIES))}
+    if together(part, runs, BUILD):
+        part.judge("each lie is found", part.run(
+            "histories --control", [f"./{program}", "--control", str(LIES)], cwd=BUILD))
+
+
+def model(part: Part) -> None:
+    """Spin tries every run of a model of the proofs, and of it with each condition taken out."""
+    part.judge("tools/check-model", part.run(
+        "tools/check-model", [str(REPO / "tools/check-model")], show=ALL))
+
+
+def fuzz(part: Part) -> None:
+    """Each parser on bytes that libFuzzer makes, under ASan and UBSan."""
+    names = [pathlib.Path(name).stem for name in our_files("tests/fuzz/fuzz_*.c")]
+    if not build_fuzzers(part, "fuzzing", names, "--enable-sanitizers"):
+        return
+    for name in names:
+        fuzz_one(part, name, "fuzzing", f"-max_total_time={FUZZ_S}")
+    if MINUTES and build_fuzzers(part, "fuzzing-fast", list(FUZZ_RUNS)):
+        for name, runs in FUZZ_RUNS.items():
+            share = shares(runs * MINUTES // 360)[0]
+            fuzz_one(part, name, "fuzzing-fast", f"-runs={share}")
+    program = "tests/torture/stat_differ"
+    # LeakSanitizer cannot do without /proc, which this program takes away.
+    if build(part, "", *GCC) and part.judge(
+            "make stat_differ", part.run("make", ["make", program], cwd=BUILD)):
+        part.judge("stat_differ", part.run(
+            "stat_differ", [f"./{program}", str(STAT_LINES)], cwd=BUILD))
+
+
+def build_fuzzers(part: Part, folder: str, names: list[str], *configure: str) -> bool:
+    if not build(part, folder, "CC=clang", "--enable-fuzzing", "--without-jars", *configure):
+        return False
+    return part.judge("make the fuzzers", part.run(
+        "make", ["make", f"-j{os.cpu_count()}", *(f"tests/fuzz/{name}" for name in names)],
+        cwd=BUILD / folder))
+
+
+def fuzz_one(part: Part, name: str, build_folder: str, until: str) -> None:
+    """What it finds is left in build/check/BUILD/NAME: a file for the corpus, once it is mended."""
+    folder = LOGS / build_folder / name
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "found").mkdir(parents=True)
+    lanes = str(os.cpu_count() or 1)
+    done = part.run(name, [
+        str(BUILD / build_folder / "tests/fuzz" / name), until, f"-jobs={lanes}",
+        f"-workers={lanes}", "-print_final_stats=1", "-close_fd_mask=1", "-timeout=10",
+        "-rss_limit_mb=2048", "-max_len=4096", "found",
+        str(REPO / "tests/fuzz/corpus" / name.removeprefix("fuzz_"))], cwd=folder,
+        env={"TMPDIR": str(folder)})
+    count = sum(int(n) for log in folder.glob("fuzz-*.log") for n in re.findall(
+        r"number_of_executed_units: +(\d+)", log.read_text(errors="replace")))
+    wrong = [path.name for path in folder.glob("*-*") if not path.name.endswith(".log")
+             and not path.is_dir()]
+    if done.ok and count and not wrong:
+        part.passed(f"{name}: {count:,} executions")
+    else:
+        part.failed(name, f"{done.why()}; {count} executions, found: {' '.join(wrong)} "
+                    f"(in {folder.relative_to(REPO)})")
+    part.count([check_figures.Figure(f"{name}, a parser on random bytes", count, "executions",
+                                     len(wrong))])
 
 
 def install(part: Part) -> None:
@@ -718,8 +926,14 @@ PARTS: dict[str, Callable[[Part], None]] = {
     "lint": lint, "unit": unit, "coverage": coverage, "mutate": mutate, "sanitize": sanitize,
     "system": system, "spark": spark, "pyjava": pyjava, "jvm": jvm, "python": python,
     "distcheck": distcheck, "quickstart": quickstart,
-    "install": install, "bench": bench, "faults": faults,
+    "install": install, "bench": bench, "faults": faults, "reuse": reuse,
+    "histories": histories, "model": model, "fuzz": fuzz, "chaos": chaos, "load": load,
+    "longlive": longlive,
 }
+
+
+# A part in no lane would pass by not being run.
+assert sorted(PARTS) == sorted([*(name for lane in LANES for name in lane), *AT_THE_END, *ALONE])
 
 
 def run_part(name: str, tally: Tally, began: float) -> None:
@@ -734,9 +948,9 @@ def run_part(name: str, tally: Tally, began: float) -> None:
 
 
 def run_lanes(names: list[str], tally: Tally) -> None:
-    """What computes and what waits, each in its order, side by side."""
+    """What is named, in its lanes; then what wants to be alone."""
     began = time.monotonic()
-    last = collections.deque(name for name in names if name in AT_THE_END)
+    last = collections.deque(name for name in AT_THE_END if name in names)
 
     def run(lane: collections.deque[str]) -> None:
         while not STOP.is_set():
@@ -746,19 +960,33 @@ def run_lanes(names: list[str], tally: Tally) -> None:
                 return
             run_part(name, tally, began)
 
-    compute = collections.deque(name for name in names if name in COMPUTE)
-    wait = collections.deque(name for name in names if name not in (*COMPUTE, *AT_THE_END))
-    threads = [threading.Thread(target=run, args=(lane,)) for lane in (compute, wait)]
+    lanes = [collections.deque(name for name in lane if name in names) for lane in LANES]
+    threads = [threading.Thread(target=run, args=(lane,)) for lane in lanes]
     for thread in threads:
         thread.start()
     try:
         for thread in threads:
             thread.join()
+        run(collections.deque(name for name in names if name in ALONE))
     except KeyboardInterrupt:
         STOP.set()
         tally.failed.append("interrupted: not all parts were run")
         for thread in threads:
             thread.join()
+
+
+def tell_figures(tally: Tally, took_s: float) -> None:
+    """The table of what was tried, at the end and in a file."""
+    if not tally.figures:
+        return
+    commit = subprocess.run(["git", "-c", "safe.directory=*", "describe", "--always", "--dirty"],
+                            cwd=REPO, capture_output=True, text=True, check=False).stdout.strip()
+    name = os.environ.get("REAPER_FIGURES", "check")
+    caption = (f"`tools/{name}` at {commit or 'a release'}, {time.strftime('%Y-%m-%d')}, "
+               f"{took_s / 60:.0f} minutes on {os.cpu_count()} processors:")
+    table = LOGS / ("figures.md" if name == "check" else f"figures-{name}.md")
+    table.write_text(check_figures.markdown(tally.figures, caption))
+    print(check_figures.text(tally.figures), end="\n\n", flush=True)
 
 
 def main() -> int:
@@ -773,8 +1001,10 @@ def main() -> int:
             tally.skipped.append(f"{name}: {reason}")
         else:
             names.append(name)
+    began = time.monotonic()
     run_lanes(names, tally)
     print(flush=True)
+    tell_figures(tally, time.monotonic() - began)
     for line in tally.skipped:
         print(f"skipped: {line}")
     for line in tally.failed:

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of a run: how much was tried, and how much of it was wrong.
+
+What is run prints lines `figure WHAT: COUNT UNIT, COUNT wrong`; nothing else is counted. The table of a
+run is printed at its end and kept in build/check/figures.md; `tools/check-figures` puts the one of a
+full run into docs/SAFETY.md.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+LINE = re.compile(r"^\s*figure (?P<what>[^:\n]+): (?P<count>\d+) (?P<unit>[^,\n]+), (?P<wrong>\d+) wrong$", re.M)
+
+# What is tried there: promises of docs/SAFETY.md, by how the name of a figure begins.
+PROMISES = {
+    "mechanisms of the promises": "N1 to N18",
+    "mutants": "N2, N3, N5 to N8, N11",
+    "the model": "N2",
+    "random histories": "N1, N2, N3, N8, N14",
+    "numbers given away": "N1",
+    "leaks among healthy workers": "N2, N3",
+    "system calls of a sweep": "N8, N10",
+    "signals of a sweep": "N4, N10",
+    "kills of reaper itself": "N11, N13",
+    "failing allocations": "N8, N10",
+    "short reads and writes": "N8, N10",
+    "stat lines": "N1, N8",
+    "fuzz_argv": "N8, N16, N17",
+    "fuzz_cli": "N12",
+    "fuzz_config": "N12",
+    "fuzz_history_file": "N13",
+    "fuzz_marker": "N7, N15, N17",
+    "fuzz_memory_file": "N13",
+    "fuzz_": "N8, N17",
+}
+
+
+class Figure(NamedTuple):
+    what: str
+    count: int
+    unit: str
+    wrong: int
+
+
+def found_in(output: str) -> list[Figure]:
+    """The figures that an output tells."""
+    return [Figure(line["what"], int(line["count"]), line["unit"], int(line["wrong"]))
+            for line in LINE.finditer(output)]
+
+
+def summed(figures: list[Figure]) -> list[Figure]:
+    """Those of one name and unit are one."""
+    sums: dict[tuple[str, str], Figure] = {}
+    for figure in figures:
+        key = figure.what, figure.unit
+        before = sums.get(key, Figure(figure.what, 0, figure.unit, 0))
+        sums[key] = before._replace(count=before.count + figure.count,
+                                    wrong=before.wrong + figure.wrong)
+    return list(sums.values())
+
+
+def promises_of(figure: Figure) -> str:
+    """Those that a figure is of."""
+    return next((told for name, told in PROMISES.items() if figure.what.startswith(name)), "")
+
+
+def text(figures: list[Figure]) -> str:
+    """A table for a terminal."""
+    rows = [(figure.what, f"{figure.count:,} {figure.unit}", f"{figure.wrong} wrong")
+            for figure in summed(figures)]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return "\n".join(f"{what:{widths[0]}}  {tried:>{widths[1]}}  {wrong:>{widths[2]}}"
+                     for what, tried, wrong in rows)
+
+
+def markdown(figures: list[Figure], caption: str) -> str:
+    """The same for a document."""
+    rows = [f"| {figure.what} | {figure.count:,} {figure.unit} | {figure.wrong} | {promises_of(figure)} |"
+            for figure in summed(figures)]
+    return "\n".join([caption, "", "| what | tried | wrong | of |", "|---|---:|---:|---|", *rows, ""])
