@@ -38,6 +38,8 @@ ONLY_ONCE = ("tests/spark/", "tests/pyjava/", "tests/faults/", "test_only_the_du
 INTERRUPT_S = 60  # what a test run gets to end its processes after Ctrl-C
 STRAGGLER_S = 10  # what a process that is just ending gets
 TAIL_LINES = 40
+TRACE_LINES, TRACE_WIDTH = 60, 2000  # of what failed, told once more at the end
+ERRORS = r"\berror\b|No rule|^FAIL: |^ERROR: |\[FAIL\]"
 PYTHON = "/usr/bin/python3"
 # The releases whose word counts, Debian 12's: each finds other things than the one before.
 JUDGES = {"clang-format": "14", "clang-tidy": "14", "cppcheck": "2.10"}
@@ -139,6 +141,7 @@ class Tally:
     passed: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    traces: list[str] = field(default_factory=list)  # of what failed, told once more at the end
     figures: list[check_figures.Figure] = field(default_factory=list)
     built: dict[str, bool] = field(default_factory=dict)  # what is built already, and how it went
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -169,9 +172,15 @@ class Part:
             self.tally.passed += count
         self.say(f"ok: {what}" if count == 1 else f"ok: {what}: {count} tests")
 
-    def failed(self, what: str, why: str) -> None:
+    def failed(self, what: str, why: str, trace: str = "") -> None:
+        """A test that failed, and what it said of it."""
         self.failures += 1
-        self.tally.failed.append(f"{self.name}: {what}: {why}")
+        with self.tally.lock:
+            self.tally.failed.append(f"{self.name}: {what}: {why}")
+            if trace:
+                last = [line[:TRACE_WIDTH] for line in trace.splitlines()[-TRACE_LINES:]]
+                self.tally.traces.append("\n".join([f"{self.name}: {what}:", *last]))
+        self.quote(trace)
         self.say(f"FAILED: {what}: {why}")
 
     def skipped(self, what: str, why: str) -> None:
@@ -183,8 +192,7 @@ class Part:
         if done.ok:
             self.passed(what)
         else:
-            self.tail(done)
-            self.failed(what, done.why())
+            self.failed(what, done.why(), self.tail(done))
         return done.ok
 
     def quote(self, text: str) -> None:
@@ -192,11 +200,12 @@ class Part:
         for line in text.splitlines():
             print(f"    {self.name}: {line}", flush=True)
 
-    def tail(self, done: Done) -> None:
+    @staticmethod
+    def tail(done: Done) -> str:
         """What went wrong, as far as the output shows it: its errors, and how it ended."""
         lines = done.out.splitlines()
-        errors = [line for line in lines[:-TAIL_LINES] if re.search(r"\berror\b|No rule", line)]
-        self.quote("\n".join(errors[:TAIL_LINES] + lines[-TAIL_LINES:]))
+        errors = [line for line in lines[:-TAIL_LINES] if re.search(ERRORS, line)]
+        return "\n".join(errors[:TAIL_LINES // 2] + lines[-TAIL_LINES:])
 
     def count(self, figures: list[check_figures.Figure]) -> None:
         with self.tally.lock:
@@ -347,8 +356,7 @@ def build_now(part: Part, folder: str, *configure: str, env: dict[str, str] | No
     done = part.run(f"build {folder or 'gcc'}", ["bash", "-euo", "pipefail", "-c", script, "check"],
                     env=env)
     if not done.ok:
-        part.tail(done)
-        part.failed(f"build {folder or 'gcc'}", done.why())
+        part.failed(f"build {folder or 'gcc'}", done.why(), part.tail(done))
     return done.ok
 
 
@@ -362,8 +370,7 @@ def count_make_check(part: Part, folder: pathlib.Path, done: Done, label: str) -
     """Every script of `make check` is a test, and every test of every criterion program."""
     results = sorted(folder.glob("t*/**/*.trs"))
     if not results or done.timed_out:
-        part.tail(done)
-        part.failed(f"make check, {label}", done.why())
+        part.failed(f"make check, {label}", done.why(), part.tail(done))
         return
     passed = 0
     for trs in results:
@@ -378,8 +385,7 @@ def count_make_check(part: Part, folder: pathlib.Path, done: Done, label: str) -
         if result == "SKIP":
             part.skipped(f"{label}: {name}", (log.strip().splitlines() or ["says nothing"])[0])
         elif result != "PASS":
-            part.quote(log)
-            part.failed(f"{label}: {name}", result)
+            part.failed(f"{label}: {name}", result, log)
         elif name.startswith("tests/unit/") and not skips and (
                 not synthesis or synthesis.group(1) == "0"):
             part.failed(f"{label}: {name}", "ran no test")
@@ -389,8 +395,7 @@ def count_make_check(part: Part, folder: pathlib.Path, done: Done, label: str) -
             passed += 1
     part.passed(f"make check, {label}", passed)
     if not done.ok and not part.failures:
-        part.tail(done)
-        part.failed(f"make check, {label}", done.why())
+        part.failed(f"make check, {label}", done.why(), part.tail(done))
 
 
 def make_check(part: Part, folder: str, label: str) -> None:
@@ -483,15 +488,13 @@ def pytest(part: Part, label: str, folder: str, env: dict[str, str], at_once: in
         passed += result.how == "passed"
         failed += result.how == "failed"
         if result.how == "failed":
-            part.quote(result.trace)
-            part.failed(f"{label}: {node}", result.message)
+            part.failed(f"{label}: {node}", result.message, result.trace)
         elif result.how == "skipped":
             part.skipped(f"{label}: {node}", result.message)
     if passed:
         part.passed(f"{folder}, {label}", passed)
     if not done.ok and not failed and not again:
-        part.tail(done)
-        part.failed(f"pytest {folder}, {label}", done.why())
+        part.failed(f"pytest {folder}, {label}", done.why(), part.tail(done))
 
 
 def our_files(*patterns: str) -> list[str]:
@@ -759,7 +762,7 @@ def distcheck(part: Part) -> None:
         done = part.run(
             f"make distcheck, {compiler}",
             ["make", f"-j{os.cpu_count()}", "distcheck", f"DISTCHECK_CONFIGURE_FLAGS={flags}"],
-            cwd=BUILD / folder)
+            cwd=BUILD / folder, env={"VERBOSE": "yes"})  # show what a test that fails has said
         if part.judge(f"make distcheck, {compiler}", done):
             passed = re.findall(r"^PASS: (.+)", done.out, re.M)
             part.passed(f"make check, {compiler}", len(passed))
@@ -1007,6 +1010,8 @@ def main() -> int:
     tell_figures(tally, time.monotonic() - began)
     for line in tally.skipped:
         print(f"skipped: {line}")
+    for trace in tally.traces:
+        print(f"\n{trace}\n")
     for line in tally.failed:
         print(f"failed: {line}")
     print(f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped")

@@ -79,6 +79,14 @@ class Result:
         return {Proc(row["pid"], row["start"]) for row in self.actions
                 if row["outcome"] in ("exited", "killed")}
 
+    def awake(self) -> Set[Proc]:
+        """Who ran when it was looked at, by the first look or by the one before the signal."""
+        first = {who for who, row in self.entries().items()
+                 if (row["verdict"], row["reason"]) == ("keep", "running")}
+        return first | {Proc(row["pid"], row["start"]) for row in self.actions
+                        if row["outcome"] == "spared"
+                        and row.get("why") == "the second look says keep running"}
+
 
 @functools.lru_cache(None)
 def schema() -> jsonschema.Draft202012Validator:

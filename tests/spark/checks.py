@@ -73,9 +73,8 @@ def sweep_ends(spark: Spark, reaper: Reaper, due: Iterable[Proc] = (), **setting
     result = reaper.sweep(**settings).expect(0)
     after = spark.snapshot()
     for _ in range(AWAKE_MOST):
-        # a thread of zmq wakes ten times a second; who is awake at the look is left to the next sweep
-        awake = {who for who, row in result.entries().items() if who in due & after
-                 and (row["verdict"], row["reason"]) == ("keep", "running")}
+        # a thread of zmq wakes ten times a second; who is awake at a look is left to the next sweep
+        awake = result.awake() & due & after
         if not awake:
             break
         assert before - after <= due, f"ended: {before - after}, not {due}: {result}"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
@@ -378,43 +379,62 @@ Test(evidence_fds, without_fd_the_fdinfo_tells)
 	live_end(in.pid);
 }
 
-static void die_soon(void *arg)
+struct mortal {
+	int go[2]; /* a pipe: a byte in it lets it end */
+	unsigned turns;
+};
+
+static void die_when_told(void *arg)
 {
-	(void)arg;
+	const struct mortal *m = arg;
+	char byte;
+
 	live_ready();
-	for (volatile int i = 0; i < rand() % 2000000; i++)
+	if (read(m->go[0], &byte, 1) != 1)
+		_exit(1);
+	for (volatile unsigned i = 0; i < m->turns; i++)
 		;
 	_exit(0);
+}
+
+/* One look at a process. @return whether it was still there. */
+static bool look_at_mortal(int dirfd, pid_t pid, uint64_t *start)
+{
+	struct evidence e;
+	bool there;
+
+	cr_assert_eq(evidence_look(dirfd, pid, UINT32_MAX, NULL, &e), 0);
+	there = !e.vanished;
+	if (there) {
+		cr_assert_gt(e.id.start, 0);
+		cr_assert(!*start || e.id.start == *start);
+		cr_assert(e.state);
+		*start = e.id.start;
+	}
+	evidence_done(&e);
+	return there;
 }
 
 /* It may go between any two reads: each look says so, or gives all that it had. */
 Test(evidence_fds, one_that_goes_while_it_is_looked_at)
 {
-	unsigned whole = 0, gone = 0;
-
 	signal(SIGCHLD, SIG_IGN);
-	for (int i = 0; i < 300; i++) {
-		pid_t pid = (srand((unsigned)i), live_start(die_soon, NULL));
-		_cleanup_close_ int dirfd = pin_open(pid);
-		bool vanished = dirfd < 0;
+	for (unsigned i = 0; i < 300; i++) {
+		struct mortal m = { .turns = i * 500 };
+		_cleanup_close_ int dirfd = -EBADF;
 		uint64_t start = 0;
+		pid_t pid;
 
-		while (!vanished) {
-			struct evidence e;
-
-			cr_assert_eq(evidence_look(dirfd, pid, UINT32_MAX, NULL, &e), 0);
-			vanished = e.vanished;
-			if (!vanished) {
-				cr_assert_gt(e.id.start, 0);
-				cr_assert(!start || e.id.start == start);
-				cr_assert(e.state);
-				start = e.id.start;
-				whole++;
-			}
-			evidence_done(&e);
-		}
-		gone++;
+		cr_assert_eq(pipe(m.go), 0);
+		pid = live_start(die_when_told, &m);
+		dirfd = pin_open(pid);
+		cr_assert_geq(dirfd, 0);
+		cr_assert(look_at_mortal(dirfd, pid, &start), "nobody has told it to end");
+		cr_assert_eq(write(m.go[1], "", 1), 1);
+		while (look_at_mortal(dirfd, pid, &start))
+			;
+		cr_assert_not(look_at_mortal(dirfd, pid, &start), "it came back");
+		close(m.go[0]);
+		close(m.go[1]);
 	}
-	cr_expect_eq(gone, 300);
-	cr_expect_gt(whole, 0);
 }

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fixture.h"
+#include "live.h"
 #include "markers_dir.h"
 
 TestSuite(markers, .init = dir_make, .fini = dir_remove);
@@ -316,10 +316,11 @@ Test(markers, what_the_sink_refuses_comes_again)
 	cr_assert_eq(taken.forgotten, 0);
 }
 
-/* Writes a log as badly as it can be done, for a bounded number of rounds, and ends. */
-static void write_badly(void)
+/* Writes a log as badly as it can be done. */
+static void write_badly(void *arg _unused_)
 {
-	for (unsigned i = 0; i < 4000; i++) {
+	live_ready();
+	for (unsigned i = 0;; i++) {
 		int fd = open(dir_path("a.log"), O_WRONLY | O_CREAT | (i % 3 ? O_APPEND : O_TRUNC),
 			      0644);
 
@@ -334,18 +335,14 @@ static void write_badly(void)
 		if (i % 11 == 0)
 			rename(dir_path("a.log"), dir_path("b.log"));
 	}
-	_exit(0);
 }
 
 Test(markers, nothing_that_a_writer_does_meanwhile_is_an_error)
 {
 	unsigned rounds = 0, records = 0;
-	pid_t child = fork();
+	pid_t child = live_start(write_badly, NULL);
 
-	cr_assert_geq(child, 0);
-	if (!child)
-		write_badly();
-	do {
+	while (rounds < 200 || records < 50) {
 		cr_assert_eq(dir_read(), 0);
 		for (unsigned i = 0; i < MIN(taken.count, (unsigned)DIR_TAKEN_MAX); i++)
 			cr_assert(taken.event[i] == MARKER_HOST
@@ -353,7 +350,6 @@ Test(markers, nothing_that_a_writer_does_meanwhile_is_an_error)
 					  : taken.event[i] == MARKER_BEAT && taken.ms[i] == 2);
 		records += taken.count;
 		rounds++;
-	} while (waitpid(child, NULL, WNOHANG) == 0);
-	cr_assert_gt(rounds, 10);
-	cr_assert_gt(records, 10);
+	}
+	live_end(child);
 }

@@ -46,11 +46,23 @@ final class Reader {
     private Reader() {
     }
 
-    static List<Line> read(Path log) throws IOException {
+    /**
+     * What is in the file once it ends with a whole line. The kernel shows an append page by page
+     * (generic_perform_write()), so who reads while it is written may see a part of a line.
+     */
+    private static String readWhole(Path log) throws IOException {
         String text = Files.readString(log, StandardCharsets.US_ASCII);
+
+        for (int i = 0; i < 1000 && !text.isEmpty() && !text.endsWith("\n"); i++)
+            text = Files.readString(log, StandardCharsets.US_ASCII);
+        assertTrue(text.isEmpty() || text.endsWith("\n"), "ends with a whole line");
+        return text;
+    }
+
+    static List<Line> read(Path log) throws IOException {
+        String text = readWhole(log);
         List<Line> lines = new ArrayList<>();
 
-        assertTrue(text.isEmpty() || text.endsWith("\n"), "ends with a whole line");
         for (String line : text.split("\n"))
             lines.add(new Line(line));
         return lines;
