@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the parts of tools/check: build, test, count, and say what failed and why.
 
-Every step is a command with a time limit and a log of its own below build/check/. A step that
-crashes, hangs, or leaves a process behind counts as a failed test. Parts run side by side, those that
-compute with a lower priority.
+A step that crashes, hangs, or leaves a process behind counts as a failed test (check_run.py). Parts run
+side by side, those that compute with a lower priority.
 """
 
 from __future__ import annotations
@@ -14,37 +13,23 @@ import json
 import os
 import pathlib
 import re
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-import uuid
+import traceback
 import xml.etree.ElementTree as xml
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 import check_figures
+from check_run import ALL, BUILD, LOGS, REPO, STOP, Done, Part, Stopped, Tally
+from check_tests import BUILDING, PYTHON, build, make_check, pytest
 
-REPO = pathlib.Path(__file__).resolve().parents[1]
-BUILD = REPO / "build"
-LOGS = BUILD / "check"
-TAG = "REAPER_CHECK_RUN"
-HEARTBEAT_S = 20
-AGAIN_MOST = 12  # tests of one run that get a second chance; more than that is no accident
-ONLY_ONCE = ("tests/spark/", "tests/pyjava/", "tests/faults/", "test_only_the_due_end", "test_dry_run")
-INTERRUPT_S = 60  # what a test run gets to end its processes after Ctrl-C
-STRAGGLER_S = 10  # what a process that is just ending gets
-TAIL_LINES = 40
-TRACE_LINES, TRACE_WIDTH = 60, 2000  # of what failed, told once more at the end
-ERRORS = r"\berror\b|No rule|^FAIL: |^ERROR: |\[FAIL\]"
-PYTHON = "/usr/bin/python3"
 # The releases whose word counts, Debian 12's: each finds other things than the one before.
 JUDGES = {"clang-format": "14", "clang-tidy": "14", "cppcheck": "2.10"}
 FILES_AT_ONCE = 3  # of system tests, which wait most of the time
-NICE = 15  # of what computes: what waits for its processes goes first
 # Lanes, side by side: each takes its parts one by one, then the next of those at the end. What waits most
 # of the time goes first on a processor; what computes (the first lane) gets what is left.
 LANES = (
@@ -56,13 +41,8 @@ LANES = (
 COMPUTE = LANES[0]
 AT_THE_END = ("sanitize", "quickstart", "load", "longlive")
 ALONE = ("chaos", "bench")  # what they measure would be the machine's word beside others
-BUILDING = threading.Lock()  # one autoreconf at a time, and nobody builds what another tests
 GCC = ("CC=gcc", "--enable-werror", "--without-jars")  # the build that most parts use
 INSTALL = ("install", "CC=gcc", "--prefix=/usr")  # the folder of a build with the jars, and how
-ALL = re.compile("")  # lines
-# Of a run of pytest; what failed is told when it is known who gets a second chance.
-PROGRESS = re.compile(r"\b(PASSED|SKIPPED|XFAIL)\b|^=+ .* in ")
-STOP = threading.Event()  # told to stop: no lane goes on
 
 # What a part may take at most, in seconds: several times what it does take on two idle cores, so
 # that only what hangs is ended.
@@ -114,397 +94,11 @@ WAITING = 4  # of these on each processor: three quarters of their time they wai
 PID_REUSES_SEEN = 2_000  # of those, that are seen when the signals go by number
 
 
-@dataclass
-class Done:
-    """A finished command."""
-
-    rc: int
-    out: str
-    log: pathlib.Path
-    timed_out: bool = False
-
-    @property
-    def ok(self) -> bool:
-        return self.rc == 0 and not self.timed_out
-
-    def why(self) -> str:
-        if self.timed_out:
-            return f"took too long (log: {self.log.relative_to(REPO)})"
-        how = f"killed by signal {-self.rc}" if self.rc < 0 else f"exit status {self.rc}"
-        return f"{how} (log: {self.log.relative_to(REPO)})"
-
-
-@dataclass
-class Tally:
-    """The sum of all tests, and a line for each that did not pass."""
-
-    passed: int = 0
-    failed: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-    traces: list[str] = field(default_factory=list)  # of what failed, told once more at the end
-    figures: list[check_figures.Figure] = field(default_factory=list)
-    built: dict[str, bool] = field(default_factory=dict)  # what is built already, and how it went
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-class Stopped(Exception):
-    """Told to stop."""
-
-
-class Part:
-    """One part of the check while it runs."""
-
-    def __init__(self, name: str, tally: Tally) -> None:
-        self.name = name
-        self.tally = tally
-        self.began = time.monotonic()
-        self.deadline = self.began + LIMITS[name] + LONGER_S
-        self.steps = 0
-        self.failures = 0
-
-    # -- telling
-
-    def say(self, text: str) -> None:
-        print(f"[{self.name} {time.monotonic() - self.began:4.0f} s] {text}", flush=True)
-
-    def passed(self, what: str, count: int = 1) -> None:
-        with self.tally.lock:
-            self.tally.passed += count
-        self.say(f"ok: {what}" if count == 1 else f"ok: {what}: {count} tests")
-
-    def failed(self, what: str, why: str, trace: str = "") -> None:
-        """A test that failed, and what it said of it."""
-        self.failures += 1
-        with self.tally.lock:
-            self.tally.failed.append(f"{self.name}: {what}: {why}")
-            if trace:
-                last = [line[:TRACE_WIDTH] for line in trace.splitlines()[-TRACE_LINES:]]
-                self.tally.traces.append("\n".join([f"{self.name}: {what}:", *last]))
-        self.quote(trace)
-        self.say(f"FAILED: {what}: {why}")
-
-    def skipped(self, what: str, why: str) -> None:
-        self.tally.skipped.append(f"{self.name}: {what}: {why}")
-        self.say(f"skipped: {what}: {why}")
-
-    def judge(self, what: str, done: Done) -> bool:
-        """A command that is one test."""
-        if done.ok:
-            self.passed(what)
-        else:
-            self.failed(what, done.why(), self.tail(done))
-        return done.ok
-
-    def quote(self, text: str) -> None:
-        """Somebody else's lines: several parts talk at once."""
-        for line in text.splitlines():
-            print(f"    {self.name}: {line}", flush=True)
-
-    @staticmethod
-    def tail(done: Done) -> str:
-        """What went wrong, as far as the output shows it: its errors, and how it ended."""
-        lines = done.out.splitlines()
-        errors = [line for line in lines[:-TAIL_LINES] if re.search(ERRORS, line)]
-        return "\n".join(errors[:TAIL_LINES // 2] + lines[-TAIL_LINES:])
-
-    def count(self, figures: list[check_figures.Figure]) -> None:
-        with self.tally.lock:
-            self.tally.figures += figures
-
-    # -- running
-
-    def run(self, what: str, argv: list[str], *, env: dict[str, str] | None = None,
-            cwd: pathlib.Path = REPO, show: re.Pattern[str] | None = None) -> Done:
-        """Run a command in a process group of its own; its output goes to a log, and the lines
-        that match `show` to the terminal too."""
-        self.steps += 1
-        slug = re.sub(r"[^a-z0-9]+", "-", what.lower()).strip("-")
-        log = LOGS / f"{self.name}-{self.steps:02}-{slug}.log"
-        tag = f"{uuid.uuid4()}"
-        self.say(f"{what} ...")
-        if self.name in COMPUTE:
-            argv = ["nice", "-n", str(NICE), *argv]
-        with subprocess.Popen(
-            argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True,
-            env={**os.environ, "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1",
-                 "PYTHONDONTWRITEBYTECODE": "1", **(env or {}), TAG: tag},
-        ) as process:
-            try:
-                if self.name in COMPUTE:
-                    goes_last(process.pid)
-                out, timed_out = self.follow(process, what, log, show)
-            except BaseException:
-                interrupt(process)
-                end_stragglers(tag)
-                raise
-            rc = process.returncode
-        for name in end_stragglers(tag):
-            self.failed(what, f"left a process behind: {name}")
-        self.count(check_figures.found_in(out))
-        return Done(rc, out, log, timed_out)
-
-    def follow(self, process: subprocess.Popen[bytes], what: str, log: pathlib.Path,
-               show: re.Pattern[str] | None) -> tuple[str, bool]:
-        """Copy the output until the command is over; ends it when its time is."""
-        assert process.stdout is not None
-        said = time.monotonic()
-        out = bytearray()
-        unseen = b""
-        with open(log, "wb") as file:
-            while True:
-                now = time.monotonic()
-                if STOP.is_set():
-                    raise Stopped
-                if now > self.deadline:
-                    self.say(f"{what}: time is up, ending it")
-                    interrupt(process)
-                    return out.decode(errors="replace"), True
-                if now - said > HEARTBEAT_S:
-                    said = now
-                    self.say(f"{what} ...")
-                # Something that was left behind may hold the pipe open: the command's end counts.
-                over = process.poll() is not None
-                if not select.select([process.stdout], [], [], 0 if over else 0.5)[0]:
-                    if over:
-                        break
-                    continue
-                data = os.read(process.stdout.fileno(), 65536)
-                if not data:
-                    if over:
-                        break
-                    time.sleep(0.1)
-                    continue
-                file.write(data)
-                out += data
-                *lines, unseen = (unseen + data).split(b"\n")
-                for line in (line.decode(errors="replace") for line in lines):
-                    if show and show.search(line):
-                        self.quote(line)
-                        said = now
-        return out.decode(errors="replace"), False
-
-
-def goes_last(session: int) -> None:
-    """Where the kernel shares processors among sessions, nice(1) counts only within one (sched(7))."""
-    try:
-        pathlib.Path("/proc", str(session), "autogroup").write_text(str(NICE))
-    except OSError:
-        pass  # it does not, or the command is over: nice(1) is all there is
-
-
-def interrupt(process: subprocess.Popen[bytes]) -> None:
-    """Ctrl-C for the group of a command that we started; SIGKILL when that does not help."""
-    for number, patience in ((signal.SIGINT, INTERRUPT_S), (signal.SIGKILL, INTERRUPT_S)):
-        if process.poll() is not None:
-            return
-        os.killpg(process.pid, number)
-        try:
-            process.wait(patience)
-        except subprocess.TimeoutExpired:
-            continue
-
-
-def tagged(tag: str) -> Iterator[tuple[int, str]]:
-    """Every living process whose environment carries the tag: (pid, what it is)."""
-    wanted = f"{TAG}={tag}".encode()
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            environ = pathlib.Path("/proc", name, "environ").read_bytes()
-            argv = pathlib.Path("/proc", name, "cmdline").read_bytes()
-        except OSError:
-            continue
-        if wanted in environ.split(b"\0"):
-            yield int(name), argv.replace(b"\0", b" ").decode(errors="replace")[:100]
-
-
-def end_stragglers(tag: str) -> list[str]:
-    """What a command left running, after it had time to end; it is ended here, by pidfd."""
-    deadline = time.monotonic() + STRAGGLER_S
-    while list(tagged(tag)) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    left = []
-    for pid, argv in tagged(tag):
-        try:
-            pidfd = os.pidfd_open(pid)
-        except OSError:
-            continue
-        if pid in dict(tagged(tag)):
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-            left.append(f"{pid} {argv}")
-        os.close(pidfd)
-    return left
-
-
-# ---- building and counting --------------------------------------------------------------------
-
-
-def build(part: Part, folder: str = "", *configure: str, env: dict[str, str] | None = None) -> bool:
-    """Configure and build in build/FOLDER, once in a run; a failure is a failed test."""
-    with BUILDING:
-        if folder not in part.tally.built:
-            part.tally.built[folder] = build_now(part, folder, *configure, env=env)
-    return part.tally.built[folder]
-
-
-def build_now(part: Part, folder: str, *configure: str, env: dict[str, str] | None) -> bool:
-    where = BUILD / folder
-    words = " ".join(["build_reaper", str(where), *(f"'{word}'" for word in configure)])
-    script = f". {REPO}/tools/lib.sh && {words}"
-    done = part.run(f"build {folder or 'gcc'}", ["bash", "-euo", "pipefail", "-c", script, "check"],
-                    env=env)
-    if not done.ok:
-        part.failed(f"build {folder or 'gcc'}", done.why(), part.tail(done))
-    return done.ok
-
-
-SYNTHESIS = re.compile(
-    r"Synthesis: Tested: (\d+) \| Passing: (\d+) \| Failing: (\d+) \| Crashing: (\d+)")
-
-CRITERION_SKIP = re.compile(r"^\[SKIP\] ([\w:]+): (.*)", re.M)
-
-
-def count_make_check(part: Part, folder: pathlib.Path, done: Done, label: str) -> None:
-    """Every script of `make check` is a test, and every test of every criterion program."""
-    results = sorted(folder.glob("t*/**/*.trs"))
-    if not results or done.timed_out:
-        part.failed(f"make check, {label}", done.why(), part.tail(done))
-        return
-    passed = 0
-    for trs in results:
-        name = str(trs.relative_to(folder).with_suffix(""))
-        found = re.search(r"^:test-result: (\w+)", trs.read_text(), re.M)
-        result = found.group(1) if found else "nothing"
-        log = re.sub(r"\x1b\[[0-9;]*m", "", trs.with_suffix(".log").read_text(errors="replace"))
-        synthesis = SYNTHESIS.search(log)
-        skips = CRITERION_SKIP.findall(log)
-        for test, why in skips:
-            part.skipped(f"{label}: {test}", why)
-        if result == "SKIP":
-            part.skipped(f"{label}: {name}", (log.strip().splitlines() or ["says nothing"])[0])
-        elif result != "PASS":
-            part.failed(f"{label}: {name}", result, log)
-        elif name.startswith("tests/unit/") and not skips and (
-                not synthesis or synthesis.group(1) == "0"):
-            part.failed(f"{label}: {name}", "ran no test")
-        if synthesis:
-            passed += int(synthesis.group(2))
-        elif result == "PASS":
-            passed += 1
-    part.passed(f"make check, {label}", passed)
-    if not done.ok and not part.failures:
-        part.failed(f"make check, {label}", done.why(), part.tail(done))
-
-
-def make_check(part: Part, folder: str, label: str) -> None:
-    where = BUILD / folder
-    for old in where.glob("t*/**/*.trs"):
-        old.unlink()
-    done = part.run(f"make check, {label}", ["make", "-k", f"-j{os.cpu_count()}", "check"], cwd=where)
-    count_make_check(part, where, done, label)
-
-
-def own_pids() -> list[str]:
-    """A prefix for a pid namespace of one's own, where that is allowed."""
-    prefix = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    tried = subprocess.run([*prefix, "true"], capture_output=True, timeout=60, check=False)
-    return prefix if tried.returncode == 0 else []
-
-
-def run_pytest(part: Part, label: str, report: pathlib.Path, tests: list[str],
-               env: dict[str, str], at_once: int = 1) -> Done:
-    """One run of pytest; its report is the only thing that is counted."""
-    report.unlink(missing_ok=True)
-    spread = ["-n", str(at_once), "--dist", "loadfile"] if at_once > 1 else []
-    if tests == ["tests/spark"]:
-        spread.append("--ignore=tests/spark/test_chaos.py")  # a part of its own
-    # Faults tell a call by its number, which is another as soon as /proc has one process more.
-    prefix = own_pids() if part.name == "faults" else []
-    return part.run(
-        f"pytest {' '.join(tests[:2])}{' ...' if tests[2:] else ''}, {label}",
-        [*prefix, PYTHON, "-m", "pytest", "-v", "-ra", "--tb=short", "--color=no",
-         "-p", "no:cacheprovider", "-o", "junit_family=xunit2", f"--junit-xml={report}", *spread, *tests],
-        env={"REAPER_BIN": str(BUILD / "reaper"), **env}, show=PROGRESS)
-
-
-def node_of(classname: str, name: str) -> str:
-    """FILE::[CLASS::]NAME, as pytest takes it, of a dotted name that does not tell them apart."""
-    words = classname.split(".")
-    for count in range(len(words), 0, -1):
-        file = "/".join(words[:count]) + ".py"
-        if (REPO / file).exists():
-            return "::".join([file, *words[count:], name])
-    return f"{classname}::{name}"
-
-
-@dataclass
-class Result:
-    """What became of a test of pytest."""
-
-    how: str  # passed, failed or skipped
-    message: str = ""
-    trace: str = ""
-
-
-def read_report(report: pathlib.Path) -> dict[str, Result]:
-    """Every test by its node id."""
-    results = {}
-    for case in xml.parse(report).iter("testcase") if report.exists() else ():
-        node = node_of(case.get("classname") or "", case.get("name") or "")
-        bad = case.find("failure") if case.find("failure") is not None else case.find("error")
-        skipped = case.find("skipped")
-        if bad is not None:
-            results[node] = Result("failed", (bad.get("message") or "").split("\n")[0][:200], bad.text or "")
-        elif skipped is not None:
-            results.setdefault(node, Result("skipped", (skipped.get("message") or "").split("\n")[0]))
-        else:
-            results.setdefault(node, Result("passed"))
-    return results
-
-
-def pytest(part: Part, label: str, folder: str, env: dict[str, str], at_once: int = 1) -> None:
-    """Run a folder of tests, so many files at once, and count them by pytest's own report.
-
-    A few that fail are run once more, alone, and told apart: a busy machine can make a bounded wait
-    too short. What says that nobody healthy is ended gets no second chance.
-    """
-    stem = f"{part.name}-{label}".replace(" ", "-")
-    done = run_pytest(part, label, LOGS / f"{stem}.xml", [folder], env, at_once)
-    results = read_report(LOGS / f"{stem}.xml")
-    again = [node for node, result in results.items()
-             if result.how == "failed" and not any(word in node for word in ONLY_ONCE)]
-    if again and len(again) <= AGAIN_MOST:
-        for node in again:
-            part.say(f"to be run again: {node} ({results[node].message})")
-        run_pytest(part, f"{label}, again", LOGS / f"{stem}-again.xml", again, env)
-        for node, result in read_report(LOGS / f"{stem}-again.xml").items():
-            if node in again and result.how == "passed":
-                part.say(f"passed when run again: {node}")
-                results[node] = result
-    passed = failed = 0
-    for node, result in results.items():
-        passed += result.how == "passed"
-        failed += result.how == "failed"
-        if result.how == "failed":
-            part.failed(f"{label}: {node}", result.message, result.trace)
-        elif result.how == "skipped":
-            part.skipped(f"{label}: {node}", result.message)
-    if passed:
-        part.passed(f"{folder}, {label}", passed)
-    if not done.ok and not failed and not again:
-        part.failed(f"pytest {folder}, {label}", done.why(), part.tail(done))
-
-
 def our_files(*patterns: str) -> list[str]:
     # The safe.directory is for root in somebody else's checkout: names are all that is read.
     done = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "--", *patterns], cwd=REPO,
                           check=True, capture_output=True, text=True)
     return [name for name in done.stdout.splitlines() if (REPO / name).exists()]
-
-
-# ---- the parts --------------------------------------------------------------------------------
 
 
 def shell_files() -> list[str]:
@@ -940,13 +534,13 @@ assert sorted(PARTS) == sorted([*(name for lane in LANES for name in lane), *AT_
 
 
 def run_part(name: str, tally: Tally, began: float) -> None:
-    part = Part(name, tally)
+    part = Part(name, tally, LIMITS[name] + LONGER_S, name in COMPUTE)
     try:
         PARTS[name](part)
     except Stopped:
         part.failed(name, "interrupted")
     except Exception as error:  # whatever went wrong, the sum must be told
-        part.failed(name, f"{type(error).__name__}: {error}")
+        part.failed(name, f"{type(error).__name__}: {error}", traceback.format_exc())
     part.say(f"done ({time.monotonic() - began:.0f} s in all)")
 
 
