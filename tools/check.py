@@ -579,10 +579,15 @@ def tell_figures(tally: Tally, took_s: float) -> None:
     commit = subprocess.run(["git", "-c", "safe.directory=*", "describe", "--always", "--dirty"],
                             cwd=REPO, capture_output=True, text=True, check=False).stdout.strip()
     name = os.environ.get("REAPER_FIGURES", "check")
-    caption = (f"`tools/{name}` at {commit or 'a release'}, {time.strftime('%Y-%m-%d')}, "
-               f"{took_s / 60:.0f} minutes on {os.cpu_count()} processors:")
-    table = LOGS / ("figures.md" if name == "check" else f"figures-{name}.md")
-    table.write_text(check_figures.markdown(tally.figures, caption))
+    run = (f"{f'`{commit}`' if commit else 'a release'}, {time.strftime('%Y-%m-%d')}, "
+           f"{took_s / 60:.0f} minutes")
+    if name == "check":
+        table = check_figures.markdown(
+            tally.figures, f"`tools/check` at {run} on {os.cpu_count()} processors:")
+    else:
+        table = check_figures.markdown(
+            tally.figures, f"`tools/{name}`, for as long as each run says, on {os.cpu_count()} processors:", run)
+    (LOGS / ("figures.md" if name == "check" else f"figures-{name}.md")).write_text(table)
     print(check_figures.text(tally.figures), end="\n\n", flush=True)
 
 

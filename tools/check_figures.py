@@ -75,8 +75,23 @@ def text(figures: list[Figure]) -> str:
                      for what, tried, wrong in rows)
 
 
-def markdown(figures: list[Figure], caption: str) -> str:
-    """The same for a document."""
-    rows = [f"| {figure.what} | {figure.count:,} {figure.unit} | {figure.wrong} | {promises_of(figure)} |"
-            for figure in summed(figures)]
-    return "\n".join([caption, "", "| what | tried | wrong | of |", "|---|---:|---:|---|", *rows, ""])
+def markdown(figures: list[Figure], caption: str, run: str = "") -> str:
+    """The same for a document; with a run, each row says that it is of that one."""
+    head = ["what", "tried", "wrong", "of", *(["run"] if run else [])]
+    rows = [[figure.what, f"{figure.count:,} {figure.unit}", str(figure.wrong), promises_of(figure),
+             *([run] if run else [])] for figure in summed(figures)]
+    lines = [f"| {' | '.join(row)} |" for row in (head, *rows)]
+    return "\n".join([caption, "", lines[0], "|---|---:|---:|---|" + ("---|" if run else ""),
+                      *lines[1:], ""])
+
+
+def merged(before: str, table: str) -> str:
+    """A table over the one before: rows of other names stay, since a run may be of some parts only."""
+    def rows_of(text: str) -> dict[str, str]:
+        rows = [line for line in text.splitlines() if line.startswith("| ")]
+        return {line.split(" | ")[0]: line for line in rows[1:]}
+
+    head = [line for line in table.splitlines() if not line.startswith("| ")]
+    titles = next(line for line in table.splitlines() if line.startswith("| "))
+    rows = {**rows_of(before), **rows_of(table)}
+    return "\n".join([head[0], "", titles, head[-1], *rows.values(), ""])
