@@ -81,7 +81,7 @@ def test_leak_that_wakes(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None
     worker.task("poll-loop 100")
     worker.close()
     with reaper.watch(host, EVERY_SECOND) as watch:
-        watch.until_event(event="action", pid=worker.pid)
+        watch.until_event(event="action", pid=worker.pid, outcome="exited")
         assert worker.pinned.has_ended(1)
 
 
