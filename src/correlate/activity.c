@@ -22,10 +22,13 @@ static bool moved(uint64_t now, uint64_t before)
 	return now != before || now == UNKNOWN_U64;
 }
 
-/* Nobody was left to send a byte at the look before either. */
+/* Nobody was left to send a byte at the look before either; of another run the proof alone is known. */
 static bool was_closed(const struct subject *s, const struct history_entry *b)
 {
-	return s->socket.host_held == TRI_NO && s->socket.ino == b->closed_ino;
+	if (s->socket.host_held != TRI_NO)
+		return false;
+	return b->before_known ? s->socket.ino == b->closed_ino
+			       : b->fence_ms[FENCE_PEER_CLOSED] <= b->before_ms;
 }
 
 /* No byte can have come since: the connection says so, or nobody is left to send one. */
@@ -129,7 +132,7 @@ void activity_facts(const struct correlate_input *in, const struct subject *s, s
 static bool has_worked(const struct policy *policy, const struct subject *s,
 		       const struct history_entry *b)
 {
-	if (s->socket.silent_ms != UNKNOWN_U64 && !silent_since(s, b, b->wait_ms))
+	if (!silent_since(s, b, b->wait_ms))
 		return true;
 	if (b->before_known && (!silent_since(s, b, b->before_ms) || queues_changed(s, b)))
 		return true;

@@ -352,19 +352,70 @@ Test(correlate_looks, a_byte_within_a_wait_on_disk_begins_it_anew)
 
 	scene_make(&s);
 	s.before.before_known = false;
+	s.before.recv_queue = s.before.send_queue = UNKNOWN_U64;
 	s.worker->socket.silent_ms = SCENE_STILL + 10;
 	correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
 	cr_expect_eq(s.before.wait_ms, SCENE_NOW - SCENE_STILL, "it served before");
-	s.before.before_known = false;
-	s.worker->socket.silent_ms = UNKNOWN_U64;
-	correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
-	cr_expect_eq(s.before.wait_ms, SCENE_NOW - SCENE_STILL, "no clock, no other look: no word");
 	s.before.before_known = false;
 	s.worker->socket.silent_ms = SCENE_STILL + 9;
 	correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
 	cr_expect_eq(s.before.wait_ms, SCENE_NOW);
 	cr_expect_eq(s.before.looks, 1);
 	scene_done(&s);
+}
+
+/* A wait begins where a look ended, which had seen its worker before: what came in between it may have served
+ * since. */
+Test(correlate_looks, a_byte_within_the_look_that_began_the_wait_begins_it_anew)
+{
+	const bool holds[FENCE_COUNT] = { false };
+	struct scene s;
+
+	for (uint64_t silent_ms = 1009; silent_ms <= 1010; silent_ms++) {
+		scene_make(&s);
+		s.before.before_ms = SCENE_NOW - 1000;
+		s.before.wait_ms = SCENE_NOW - 900;
+		s.worker->socket.silent_ms = silent_ms;
+		correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
+		cr_expect_eq(s.before.wait_ms, silent_ms < 1010 ? SCENE_NOW : SCENE_NOW - 900);
+		scene_done(&s);
+	}
+}
+
+/* Of a unix socket no clock tells: what came between two runs is not known, unless the one before saw that
+ * nobody was left to send it. */
+Test(correlate_looks, a_wait_on_disk_of_a_unix_socket)
+{
+	static const struct {
+		const char *why;
+		enum tri held;
+		uint64_t closed_ms;
+		bool goes_on;
+	} rows[] = {
+		{ "its host holds the other end", TRI_YES, UNKNOWN_U64, false },
+		{ "nobody does now", TRI_NO, UNKNOWN_U64, false },
+		{ "nobody did when the run before ended", TRI_NO, SCENE_NOW - SCENE_APART, true },
+		{ "nobody did for long", TRI_NO, SCENE_NOW - SCENE_STILL, true },
+		{ "nobody did from this look on", TRI_NO, SCENE_NOW - SCENE_APART + 1, false },
+		{ "it is not known now", TRI_UNKNOWN, SCENE_NOW - SCENE_STILL, false },
+	};
+	const bool holds[FENCE_COUNT] = { [FENCE_PEER_CLOSED] = true };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct scene s;
+
+		scene_make(&s);
+		s.before.before_known = false;
+		s.before.before_ms = SCENE_NOW - SCENE_APART;
+		s.before.fence_ms[FENCE_PEER_CLOSED] = rows[i].closed_ms;
+		s.worker->socket.silent_ms = UNKNOWN_U64;
+		s.worker->socket.host_held = rows[i].held;
+		correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
+		cr_expect_eq(s.before.wait_ms,
+			     rows[i].goes_on ? SCENE_NOW - SCENE_STILL : SCENE_NOW, "%s",
+			     rows[i].why);
+		scene_done(&s);
+	}
 }
 
 /* Of a unix socket no clock tells when its last byte came: it may have been just before its host hung up. */
