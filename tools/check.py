@@ -572,15 +572,19 @@ def run_lanes(names: list[str], tally: Tally) -> None:
             thread.join()
 
 
-def tell_figures(tally: Tally, took_s: float) -> None:
+def what_this_is() -> str:
+    """The commit, before anybody changes a file."""
+    commit = subprocess.run(["git", "-c", "safe.directory=*", "describe", "--always", "--dirty"],
+                            cwd=REPO, capture_output=True, text=True, check=False).stdout.strip()
+    return f"`{commit}`" if commit else "a release"
+
+
+def tell_figures(tally: Tally, commit: str, took_s: float) -> None:
     """The table of what was tried, at the end and in a file."""
     if not tally.figures:
         return
-    commit = subprocess.run(["git", "-c", "safe.directory=*", "describe", "--always", "--dirty"],
-                            cwd=REPO, capture_output=True, text=True, check=False).stdout.strip()
     name = os.environ.get("REAPER_FIGURES", "check")
-    run = (f"{f'`{commit}`' if commit else 'a release'}, {time.strftime('%Y-%m-%d')}, "
-           f"{took_s / 60:.0f} minutes")
+    run = f"{commit}, {time.strftime('%Y-%m-%d')}, {took_s / 60:.0f} minutes"
     if name == "check":
         table = check_figures.markdown(
             tally.figures, f"`tools/check` at {run} on {os.cpu_count()} processors:")
@@ -603,10 +607,10 @@ def main() -> int:
             tally.skipped.append(f"{name}: {reason}")
         else:
             names.append(name)
-    began = time.monotonic()
+    began, commit = time.monotonic(), what_this_is()
     run_lanes(names, tally)
     print(flush=True)
-    tell_figures(tally, time.monotonic() - began)
+    tell_figures(tally, commit, time.monotonic() - began)
     for line in tally.skipped:
         print(f"skipped: {line}")
     for trace in tally.traces:
