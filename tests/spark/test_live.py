@@ -85,6 +85,8 @@ def live(start_spark, reaper_for, capsys, settings, logs):
         reaper = reaper_for(spark)
         if logs:
             reaper.settings["reaper.marker_dir"] = str(logs)
+        # hundreds in ten minutes: the breaker is not what is tried here
+        reaper.settings["policy.max_kills_per_hour"] = "10000"
         assert reaper.settings["policy.timeout"] == reaper.settings["policy.min_age"] == "1s"
         spark.pool(2)
         spark.run("pooled_udf")  # the first job of SQL takes long, and is not what is tested
