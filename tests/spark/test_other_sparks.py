@@ -116,7 +116,7 @@ class TestDeadDaemon:
             for daemon in procs.children(jvm.pid):
                 procs.end_and_wait(daemon)
             procs.end_and_wait(jvm)
-            settle(0.5)
+            settle()  # older than min_age
             reaper = reaper_for(spark)
             # Its JVM hung up, which the kernel dates, before it died, which only a sweep can date:
             # with a long timeout the first sweep does that and no more.
