@@ -2,6 +2,8 @@
 #include "live.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -15,6 +17,7 @@
 
 #include "base/fs.h"
 #include "base/pin.h"
+#include "observe/processes.h"
 
 enum {
 	LIVE_SKIP = 77
@@ -115,6 +118,60 @@ void live_await_state(pid_t pid, char state)
 			     state);
 		live_sleep_ms(2);
 	}
+}
+
+static char thread_state(pid_t pid, const char *tid)
+{
+	char path[64], stat[2048];
+	const char *name_end;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%.16s/stat", pid, tid);
+	if (fs_read_at(AT_FDCWD, path, stat, sizeof(stat)) <= 0)
+		return 0;
+	name_end = strrchr(stat, ')');
+	return name_end ? name_end[2] : 0;
+}
+
+static bool are_asleep(pid_t pid, unsigned count)
+{
+	char path[64];
+	unsigned seen = 0, asleep = 0;
+	const struct dirent *entry;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		seen++;
+		asleep += thread_state(pid, entry->d_name) == 'S';
+	}
+	if (dir)
+		(void)closedir(dir);
+	return seen == count && asleep == count;
+}
+
+void live_await_threads(pid_t pid, unsigned count)
+{
+	uint64_t until = live_now_ms() + LIVE_WAIT_MS;
+
+	while (!are_asleep(pid, count)) {
+		cr_assert_lt(live_now_ms(), until, "not all of %u threads sleep", count);
+		live_sleep_ms(5);
+	}
+}
+
+int live_read_argv(struct proc *p)
+{
+	uint64_t until = live_now_ms() + LIVE_WAIT_MS;
+	int err = processes_read_argv(p);
+
+	while ((err == -ETIMEDOUT || err == -EALREADY) && live_now_ms() < until) {
+		live_sleep_ms(5);
+		err = processes_read_argv(p);
+	}
+	return err;
 }
 
 void live_end(pid_t pid)

@@ -13,6 +13,8 @@ enum {
 	LIVE_WAIT_MS = 20000
 };
 
+struct proc;
+
 /* What a child does. It calls live_ready() once it is what the test wants, and never returns. */
 typedef void (*live_body)(void *arg);
 
@@ -31,6 +33,12 @@ void live_die_with_parent(void);
 
 /** Waits until /proc/<pid>/stat shows a state; the test fails if that takes too long. */
 void live_await_state(pid_t pid, char state);
+
+/** Waits until a child has so many threads, the main one among them, and each sleeps. */
+void live_await_threads(pid_t pid, unsigned count);
+
+/** As processes_read_argv(), again while the thread that reads it was held up. */
+int live_read_argv(struct proc *p);
 
 /** Ends a child by SIGKILL and reaps it. */
 void live_end(pid_t pid);

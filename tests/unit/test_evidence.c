@@ -69,12 +69,18 @@ static void poll_for_ever(void *arg)
 
 Test(evidence, a_worker_that_waits)
 {
+	uint64_t until = live_now_ms() + LIVE_WAIT_MS;
 	pid_t pid = live_start(poll_for_ever, NULL);
 	struct evidence e;
 	struct stat exe;
 
 	await_wchan(pid);
 	e = look(pid, ALL);
+	while (e.pss_bytes == UNKNOWN_U64 && live_now_ms() < until) { /* its reader was held up */
+		evidence_done(&e);
+		live_sleep_ms(5);
+		e = look(pid, ALL);
+	}
 	cr_assert_eq(stat("/proc/self/exe", &exe), 0);
 	cr_expect_not(e.vanished);
 	cr_expect_eq(e.id.pid, pid);
@@ -147,8 +153,8 @@ Test(evidence, how_long_it_has_been_blocked)
 	uint64_t shortfall = UINT64_MAX;
 
 	for (int i = 0; i < 3 && shortfall > 50; i++) {
+		uint64_t since, asked, before = live_now_ms(), stolen = live_stolen_ms();
 		pid_t pid = live_start(poll_for_ever, NULL);
-		uint64_t since, asked, stolen = live_stolen_ms();
 		struct evidence e;
 
 		live_await_state(pid, 'S');
@@ -158,7 +164,7 @@ Test(evidence, how_long_it_has_been_blocked)
 		e = look(pid, EVIDENCE_WAITS);
 		if (e.blocked_ms == UNKNOWN_U64)
 			cr_skip_test("this kernel has no sched files");
-		cr_expect_leq(e.blocked_ms, live_now_ms() - since + 500, "never too long");
+		cr_expect_leq(e.blocked_ms, live_now_ms() - before + 50, "never too long");
 		cr_expect_eq(e.others_blocked_ms, e.blocked_ms, "there are no others");
 		stolen = live_stolen_ms() - stolen;
 		shortfall = e.blocked_ms + stolen < asked - since

@@ -115,9 +115,10 @@ static void swap_sockets(void *arg)
 Test(evidence_fds, what_came_in_its_place_is_not_asked)
 {
 	pid_t pid = live_start(swap_sockets, NULL);
+	uint64_t until = live_now_ms() + LIVE_WAIT_MS;
 	unsigned known = 0;
 
-	for (unsigned i = 0; i < 2000; i++) {
+	for (unsigned i = 0; i < 2000 || (!known && live_now_ms() < until); i++) {
 		struct evidence e = look(pid, EVIDENCE_SOCKETS);
 		struct held_socket held = held_at(&e, FD_TCP);
 

@@ -125,7 +125,7 @@ Test(processes, sees_zombies_and_kernel_threads)
 	cr_expect_eq(zombie->state, 'Z');
 	cr_expect_eq(zombie->rss_bytes, 0);
 	copy = *zombie;
-	cr_assert_eq(processes_read_argv(&copy), 0);
+	cr_assert_eq(live_read_argv(&copy), 0);
 	cr_expect_eq(copy.argv_len, 0, "it has none left");
 	cr_expect_str_eq(copy.argv, "");
 	cr_expect_null(proc_argv_next(&copy, NULL));
@@ -174,7 +174,7 @@ Test(processes, reads_argv_of_the_very_process)
 	struct proc p = after_exec(pid);
 	const char *at;
 
-	cr_assert_eq(processes_read_argv(&p), 0);
+	cr_assert_eq(live_read_argv(&p), 0);
 	cr_expect_eq(p.argv_len, sizeof("sleep\0001000\0000.5"));
 	at = proc_argv_next(&p, NULL);
 	cr_expect_str_eq(at, "sleep");
@@ -183,15 +183,15 @@ Test(processes, reads_argv_of_the_very_process)
 	at = proc_argv_next(&p, at);
 	cr_expect_str_eq(at, "0.5");
 	cr_expect_null(proc_argv_next(&p, at));
-	cr_assert_eq(processes_read_argv(&p), 0, "again: nothing is lost");
+	cr_assert_eq(live_read_argv(&p), 0, "again: nothing is lost");
 	free(p.argv);
 	p.argv = NULL;
 	p.id.start++;
-	cr_expect_eq(processes_read_argv(&p), -ESRCH, "another process by now");
+	cr_expect_eq(live_read_argv(&p), -ESRCH, "another process by now");
 	cr_expect_null(p.argv);
 	live_end(pid);
 	p.id.start--;
-	cr_expect_lt(processes_read_argv(&p), 0, "gone");
+	cr_expect_lt(live_read_argv(&p), 0, "gone");
 }
 
 Test(processes, cuts_argv_before_an_element)
@@ -204,7 +204,7 @@ Test(processes, cuts_argv_before_an_element)
 	big[sizeof(big) - 1] = '\0';
 	pid = live_start(become_sleep, big);
 	p = after_exec(pid);
-	cr_assert_eq(processes_read_argv(&p), 0);
+	cr_assert_eq(live_read_argv(&p), 0);
 	cr_expect_eq(p.argv_len, sizeof("sleep\0001000"),
 		     "the element that does not fit is dropped");
 	cr_expect_eq(p.argv[p.argv_len - 1], '\0');

@@ -7,11 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -43,6 +46,8 @@ final class Reader {
         }
     }
 
+    private static final long WAIT_NS = TimeUnit.SECONDS.toNanos(30);
+
     private Reader() {
     }
 
@@ -53,8 +58,10 @@ final class Reader {
     private static String readWhole(Path log) throws IOException {
         String text = Files.readString(log, StandardCharsets.US_ASCII);
 
-        for (int i = 0; i < 1000 && !text.isEmpty() && !text.endsWith("\n"); i++)
+        for (int i = 0; i < 2000 && !text.isEmpty() && !text.endsWith("\n"); i++) {
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
             text = Files.readString(log, StandardCharsets.US_ASCII);
+        }
         assertTrue(text.isEmpty() || text.endsWith("\n"), "ends with a whole line");
         return text;
     }
@@ -97,12 +104,21 @@ final class Reader {
         boolean holds() throws Exception;
     }
 
+    /** A file that was removed when its successor was whole: the next look has another path. */
+    private static boolean holds(Condition condition) throws Exception {
+        try {
+            return condition.holds();
+        } catch (NoSuchFileException e) {
+            return false;
+        }
+    }
+
     static void await(String what, Condition condition) throws Exception {
-        for (int i = 0; i < 1000; i++) {
-            if (condition.holds())
-                return;
+        long began = System.nanoTime();
+
+        while (!holds(condition)) {
+            assertTrue(System.nanoTime() - began < WAIT_NS, what);
             Thread.sleep(10);
         }
-        assertTrue(condition.holds(), what);
     }
 }
