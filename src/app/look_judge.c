@@ -139,6 +139,15 @@ static void describe_logs(const struct look *l, struct audit *a, const struct le
 	}
 }
 
+/* The wall clock at something that was so long ago when it was asked, which may be a while after the look
+ * began. */
+static uint64_t wall_before(const struct audit *a, uint64_t asked_ms, uint64_t ago_ms)
+{
+	uint64_t wall_ms = a->wall_ms + (asked_ms - MIN(a->boot_ms, asked_ms));
+
+	return wall_ms - MIN(ago_ms, wall_ms);
+}
+
 /* A program writes as the host of itself, and what it does is what a worker's bytes are. */
 static void ask_itself(const struct audit *a, const struct subject *s, struct ledger_question *q)
 {
@@ -146,7 +155,7 @@ static void ask_itself(const struct audit *a, const struct subject *s, struct le
 	q->host_alive = true;
 	q->class_name = NULL;
 	if (s->ev.blocked_ms != UNKNOWN_U64)
-		q->last_byte_ms = a->wall_ms - MIN(s->ev.blocked_ms, a->wall_ms);
+		q->last_byte_ms = wall_before(a, s->ev.taken_ms, s->ev.blocked_ms);
 }
 
 static int ask_markers(struct look *l, const struct audit *a, const struct ledger_name *names,
@@ -154,7 +163,6 @@ static int ask_markers(struct look *l, const struct audit *a, const struct ledge
 {
 	const struct worker_class *c =
 		s->class_index >= 0 ? &a->classes.class[s->class_index] : NULL;
-	uint64_t age_ms = MIN(s->ev.age_ms, a->wall_ms);
 	struct ledger_question q = {
 		.worker = name_of(l, &s->ev),
 		.uid = s->uid,
@@ -162,7 +170,7 @@ static int ask_markers(struct look *l, const struct audit *a, const struct ledge
 		.host_alive = s->host >= 0,
 		.lport = s->socket.remote.port,
 		.dport = s->socket.local.port,
-		.born_ms = a->wall_ms - age_ms,
+		.born_ms = wall_before(a, s->ev.taken_ms, s->ev.age_ms),
 		.last_byte_ms = UNKNOWN_U64,
 		.class_pool_timeout_ms = c ? c->pool_timeout_ms : UNKNOWN_U64,
 		.now_ms = a->wall_ms,
@@ -177,7 +185,7 @@ static int ask_markers(struct look *l, const struct audit *a, const struct ledge
 	if (s->daemon >= 0)
 		q.daemon = name_of(l, &a->daemons[s->daemon].ev);
 	if (s->socket.silent_ms != UNKNOWN_U64)
-		q.last_byte_ms = a->wall_ms - MIN(s->socket.silent_ms, a->wall_ms);
+		q.last_byte_ms = wall_before(a, s->socket.read_ms, s->socket.silent_ms);
 	if (s->role == ROLE_SINGLE)
 		ask_itself(a, s, &q);
 	return ledger_ask(l->ledger, &q, &s->marks);

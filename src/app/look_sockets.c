@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/pin.h"
 #include "correlate/task_socket.h"
@@ -51,6 +52,7 @@ static int add_table(const struct look *l, struct look_tables *t, struct ident i
 	if (err < 0)
 		return err;
 	table->net_ns = net_ns;
+	table->read_ms = clock_boot_ms();
 	t->count++;
 	return 0;
 }

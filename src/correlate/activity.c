@@ -36,7 +36,7 @@ static bool silent_since(const struct subject *s, const struct history_entry *b,
 {
 	if (s->socket.silent_ms == UNKNOWN_U64)
 		return was_closed(s, b);
-	return s->socket.silent_ms >= s->ev.taken_ms - since_ms + JIFFY_MS;
+	return s->socket.silent_ms >= s->socket.read_ms - since_ms + JIFFY_MS;
 }
 
 static bool main_moved(const struct evidence *e, const struct history_entry *b)

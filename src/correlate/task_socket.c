@@ -205,6 +205,7 @@ static void judge_tcp(const struct task_socket_input *in, const struct task_sock
 	s->send_queue = row->send_queue;
 	if (row->ages_known) {
 		s->silent_ms = MIN(row->last_sent_ms, row->last_recv_ms);
+		s->read_ms = in->table->read_ms;
 		if (s->closing)
 			s->hangup_ms = row->last_ack_ms;
 	}

@@ -62,6 +62,7 @@ struct unix_row {
 
 /* All TCP and unix stream sockets of one network namespace, as one dump (or three) saw them. */
 struct socket_table {
+	uint64_t read_ms; /* boot clock once it was read: what it says is not younger */
 	uint64_t net_ns;
 	bool by_diag;    /* by sock_diag: exact lookups are possible, unix peers are known */
 	bool inet_known; /* the TCP tables could be read */
@@ -106,7 +107,8 @@ struct task_socket {
 		recv_queue; /* bytes that wait at the worker's end, the FIN not counted; UNKNOWN_U64 */
 	uint64_t send_queue;
 	uint64_t host_recv_queue; /* bytes that wait at the host's end; UNKNOWN_U64 */
-	uint64_t silent_ms;       /* since the last byte either way; UNKNOWN_U64 */
+	uint64_t silent_ms;       /* since the last byte either way, at read_ms; UNKNOWN_U64 */
+	uint64_t read_ms;         /* boot clock once its table was read */
 	uint64_t hangup_ms;       /* since the FIN came; only while closing; UNKNOWN_U64 */
 };
 

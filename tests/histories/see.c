@@ -325,6 +325,7 @@ static void see_unix(const struct world *w, const struct worker *p, struct socke
 int see_table(const struct world *w, unsigned denied, struct socket_table *t)
 {
 	*t = (struct socket_table){
+		.read_ms = w->now,
 		.net_ns = SEE_NET_NS,
 		.by_diag = true,
 		.inet_known = true,

@@ -12,9 +12,11 @@ from harness.binary import Reaper
 from harness.markers import (BOOT_ID, PID_NS, PastLog, host_record, operator_record,
                              record)
 from harness.minihost import MiniHost, OldWorkers, StartHost, Worker
+from harness.privilege import needs_strace
 
 KEEP_IDLE = ("keep", "idle")
 KEEP_SERVING = ("keep", "serving")
+LATE_BYTE_S = 10  # a byte that comes later than that after the last task is no part of it
 GROWN_S = 44.5  # a pool_timeout of 1 s, the 40 s that a purge may take, and the logs' own beginning
 
 
@@ -140,6 +142,27 @@ def test_retired_by_the_operator(reaper: Reaper, host: MiniHost) -> None:
     assert result.verdict(other) == KEEP_IDLE
     reaper.sweep(host).expect(0)
     assert worker.pinned.has_ended() and other.serves()
+
+
+@needs_strace
+def test_a_byte_is_dated_when_it_is_asked_for(reaper: Reaper, marked_host: MiniHost) -> None:
+    """It came long after the last task, so a task was not told of. A look that takes seconds until it
+    reads the sockets must not take the byte for that much older."""
+    marked_host.marker(host_record(marked_host, "pool=none tasks=some"))
+    worker = marked_host.daemon().open()
+    marked_host.marker(f"begin task=1 worker={worker.identity}")
+    ended = time.monotonic()
+    marked_host.marker("end task=1")
+    result = reaper.audit_until_due(marked_host, worker)
+    assert result.verdict(worker) == ("reap", "task-ended")
+    time.sleep(max(0, ended + LATE_BYTE_S + 1 - time.monotonic()))
+    assert worker.serves()
+    slow = ("strace", "-f", "-qq", "-o", str(reaper.home / "strace"), "-e", "trace=sendto",
+            "-e", "inject=sendto:delay_enter=1500000")  # each question to the kernel's sockets
+    result = reaper.audit(marked_host, prefix=slow)
+    assert result.took_s > 3
+    entry = result.worker(worker)
+    assert (entry["verdict"], entry["fence"]) == ("keep", "none"), result
 
 
 # ---- proofs that need time: last, so that the workers have grown old meanwhile ------------

@@ -93,7 +93,7 @@ struct evidence build_evidence(struct ident id)
 		.main_cpu_ns = 1234567890,
 		.main_switches = 4711,
 		.cpu_ns = 1234567890,
-		.taken_ms = 9000000,
+		.taken_ms = BUILD_TAKEN_MS,
 		.fds_known = TRI_YES,
 		.rss_bytes = 88 * BUILD_MIB,
 		.anon_bytes = 60 * BUILD_MIB,
@@ -229,6 +229,7 @@ struct subject *build_worker(struct audit *a, int daemon, pid_t pid)
 		.remote = { IN6ADDR_LOOPBACK_INIT, 45873 },
 		.host_held = TRI_YES,
 		.silent_ms = 20 * BUILD_SECOND,
+		.read_ms = BUILD_TAKEN_MS,
 		.hangup_ms = UNKNOWN_U64,
 	};
 	if (daemon >= 0) {

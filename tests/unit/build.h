@@ -11,6 +11,7 @@
 
 enum {
 	BUILD_SECOND = 1000,
+	BUILD_TAKEN_MS = 9000000, /* boot clock of its looks */
 	BUILD_MINUTE = 60 * BUILD_SECOND,
 	BUILD_HOUR = 60 * BUILD_MINUTE,
 };

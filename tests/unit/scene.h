@@ -93,6 +93,7 @@ static inline void scene_make(struct scene *s)
 	build_daemon(&s->audit, 0, SCENE_DAEMON);
 	s->worker = build_worker(&s->audit, 0, SCENE_WORKER);
 	s->worker->ev.taken_ms = SCENE_NOW;
+	s->worker->socket.read_ms = SCENE_NOW;
 	s->worker->ev.others_blocked_ms = s->worker->ev.blocked_ms;
 	s->before = scene_before(s->worker);
 }

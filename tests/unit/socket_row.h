@@ -112,6 +112,7 @@ static inline void socket_fixture(struct socket_fixture *x, const struct held_so
 		x->worker.socket_count++;
 	x->table = (struct socket_table){
 		.net_ns = x->worker.net_ns,
+		.read_ms = BUILD_TAKEN_MS + 7,
 		.by_diag = true,
 		.inet_known = true,
 		.unix_known = true,

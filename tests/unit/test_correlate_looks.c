@@ -276,6 +276,7 @@ Test(correlate_looks, three_looks_make_one_wait)
 		const struct facts *f;
 
 		ev->taken_ms = SCENE_NOW + look * SCENE_APART;
+		s.worker->socket.read_ms = ev->taken_ms;
 		ev->main_switches += 10;
 		ev->blocked_ms = 100;
 		s.worker->socket.silent_ms = BUILD_HOUR;
@@ -307,6 +308,7 @@ static void looks_with_a_fourth(uint64_t cpu_ns, uint64_t silent_ms, uint64_t re
 		const struct facts *f;
 
 		ev->taken_ms = SCENE_NOW + look * SCENE_APART;
+		s.worker->socket.read_ms = ev->taken_ms;
 		ev->main_switches += 10;
 		ev->cpu_ns += look == 4 ? cpu_ns : 0;
 		ev->blocked_ms = 100;
@@ -429,6 +431,7 @@ Test(correlate_looks, a_hangup_begins_the_wait_anew)
 	s.worker->socket.host_held = TRI_NO;
 	for (unsigned look = 1; look <= 3; look++) {
 		s.worker->ev.taken_ms = SCENE_NOW + look * SCENE_APART;
+		s.worker->socket.read_ms = s.worker->ev.taken_ms;
 		correlate_remember(&s.policy, s.worker, holds, s.worker->ev.taken_ms, &s.before);
 		cr_expect_eq(s.before.wait_ms, SCENE_NOW + SCENE_APART, "look %u", look);
 		cr_expect_eq(s.before.looks, look);

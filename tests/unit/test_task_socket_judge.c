@@ -364,6 +364,8 @@ Test(task_socket_judge, queues_and_ages)
 		cr_expect_eq(got.host_recv_queue, numbers[i].host_recv, "%s: %lu", why,
 			     got.host_recv_queue);
 		cr_expect_eq(got.silent_ms, numbers[i].silent, "%s: %lu", why, got.silent_ms);
+		if (got.silent_ms != UNKNOWN_U64)
+			cr_expect_eq(got.read_ms, x.table.read_ms, "%s", why);
 		cr_expect_eq(got.hangup_ms, numbers[i].hangup, "%s: %lu", why, got.hangup_ms);
 		cr_expect_eq(got.host_ino, numbers[i].host.ino, "%s: %lu", why, got.host_ino);
 		cr_expect_eq(got.closing, numbers[i].row.state == TCP_STATE_CLOSE_WAIT, "%s", why);
