@@ -82,11 +82,14 @@ static void fix_silent(const char *class_name, const char *marker_dir, struct ch
 				"--conf spark.executor.extraClassPath=" JARS "/reaper-spark.jar");
 		doctor_fix_line(c, "--conf spark.python.daemon.module=reaper_pyspark");
 	} else if (!strcmp(class_name, "pyjava")) {
-		doctor_fix(c, "put the jar on its class path; it is started by the plugin (Byzer) "
-			      "or by calls of reaper.pyjava.Observer; then its Python "
-			      "configuration and, in its environment, these variables:");
-		doctor_fix_line(c, JARS "/reaper-pyjava.jar");
-		doctor_fix_line(c, "spark.plugins=reaper.pyjava.ByzerPlugin");
+		doctor_fix(c, "Byzer: start it with these options, put the third line into its "
+			      "Python configuration and the last two into its environment; "
+			      "another engine has reaper-pyjava.jar on its class path and calls "
+			      "reaper.pyjava.Observer (HOSTS.md):");
+		doctor_fix_line(c, "--conf spark.plugins=reaper.spark.ReaperPlugin,"
+				   "reaper.pyjava.ByzerPlugin");
+		doctor_fix_line(c, "--conf spark.driver.extraClassPath=" JARS
+				   "/reaper-spark.jar:" JARS "/reaper-pyjava.jar");
 		doctor_fix_line(c, "python.daemon.module=reaper_pyjava");
 	} else {
 		doctor_fix(c, "let it write a log, as this jar does for any JVM "

@@ -15,6 +15,7 @@ import procs
 import pytest
 from checks import POLL, READ, RECVFROM, keeps, settle, sweep_ends
 from pyjavahost import WRITE, wait_asleep
+from spark.test_python_markers import PYTHON
 from states import SIGNED_OFF, UNREAD, closed, failed, reaped_quietly
 
 JVM = binary.REPO / "hosts" / "jvm"
@@ -123,9 +124,13 @@ class TestInUse:
 class TestByzer:
     """A job ends in the JobManager's finally, whatever its tasks have forgotten to close."""
 
-    @pytest.fixture
-    def host(self, shared_spark, byzer, logs):
-        return shared_spark("byzer", jars=byzer, logs=logs, observer="Byzer")
+    @pytest.fixture(params=["", "reaper_pyjava"], ids=["jvm", "jvm-and-python"])
+    def host(self, request, shared_spark, byzer, logs):
+        """Alone, and with Python's side, which has names of its own for the tasks of a job."""
+        module = request.param
+        return shared_spark(f"byzer{module}", jars=byzer, logs=logs, observer="Byzer",
+                            conf={"python.daemon.module": module} if module else {},
+                            env={"PYTHONPATH": str(PYTHON)})
 
     def test_forgotten_while_another_job_runs(self, host, reaper):
         job = host.begin("serving")
