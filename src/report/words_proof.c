@@ -46,6 +46,8 @@ static_assert(ARRAY_SIZE(proofs) == FENCE_COUNT, "every fence has words");
 
 static const char *host_gone(enum tri holds, const struct facts *f)
 {
+	if (holds != TRI_YES && f->single)
+		return "it stands alone, without a JVM";
 	if (holds == TRI_NO && f->host_gone == TRI_UNKNOWN)
 		return "the host's end of its task socket is not closed, whatever became of its JVM";
 	if (holds == TRI_YES || f->host_gone != TRI_YES)

@@ -51,6 +51,8 @@ def test_at_work_and_back_in_the_pool(host, reaper, logs):
     job = host.begin("serving")
     worker = host.noted(job)
     wait_asleep(worker)
+    procs.until("the others are done", lambda: all(
+        comm(who) == "python:idle" for who in set(pooled) - {worker}))
     settle()
     result = reaper.audit().expect(0)
     task = last_task(logs, worker)

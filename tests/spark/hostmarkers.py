@@ -40,7 +40,8 @@ def settings(logs: pathlib.Path) -> Dict[str, Any]:
 
 
 def lines(path: pathlib.Path) -> Iterator[Record]:
-    for line in path.read_text("ascii").splitlines():
+    """The records that are whole: of one that is being written a part may be there."""
+    for line in path.read_text("ascii").split("\n")[:-1]:
         version, _, event, *pairs = line.split(" ")
         assert version == "reaper/1", line
         yield event, dict(pair.split("=", 1) for pair in pairs)

@@ -18,7 +18,7 @@ from harness.markers import BOOT_ID, PID_NS, host_record, record
 from harness.minihost import MiniHost, Worker
 from harness.privilege import STRANGER_UID, needs_root
 
-SETTLED_S = 2.5  # how long the workers of this file have been idle
+SETTLED_S = 3.5  # how long the workers of this file have been idle
 PAST_S = 2  # how long ago the records were written, as they say
 READ_S = 20  # whatever lies in marker_dir, a sweep is over by then
 MILLION = 1_000_000

@@ -39,7 +39,7 @@ def traced(reaper: Reaper, leak: Worker, command: str, calls: str) -> list[str]:
     log = reaper.home / "strace"
     args = command.replace("@", str(leak.pid)).split()
     # watch does not end by itself
-    limit = ("timeout", "--preserve-status", "3") if "watch" in args else ()
+    limit = ("timeout", "--preserve-status", "8") if "watch" in args else ()
     reaper.run(*args, host=leak.host,
                prefix=(*limit, "strace", "-f", "-qq", "-o", str(log), "-e", f"trace={calls}"))
     return [line for line in log.read_text().splitlines() if re.match(r"\d+ +\w+\(", line)]
@@ -79,7 +79,7 @@ def test_nothing_is_written(reaper: Reaper, leak: Worker, command: str) -> None:
     args = command.replace("@", str(leak.pid)).split()
     # In the foreground timeout(1) sends no SIGCONT after its SIGTERM: that takes away the SIGSTOP by
     # which LeakSanitizer attaches to the program at its exit, and it would wait for ever.
-    limit = ("timeout", "--foreground", "--preserve-status", "3") if "watch" in args else ()
+    limit = ("timeout", "--foreground", "--preserve-status", "8") if "watch" in args else ()
     assert reaper.run(*args, host=leak.host, prefix=limit).rc in (0, 1)
     assert files() == before
     assert leak.is_alive()

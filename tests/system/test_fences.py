@@ -16,6 +16,7 @@ from harness.privilege import needs_root
 
 KEEP_IDLE = ("keep", "idle")
 MIN_AGE_S = 1.1
+CLOCK_MS = 300  # so old may be what reaper knows of a CPU's clock
 # A fence without a date counts from the first look; a slow machine needs a second for both looks.
 UNDATED = {"policy.timeout": "3s"}
 
@@ -33,10 +34,10 @@ def grown(worker: Worker) -> None:
 
 def seen_by_a_sweep(reaper: Reaper, worker: Worker) -> None:
     """Let a sweep note when it first saw a fence that the kernel does not date."""
-    first = reaper.sweep(worker.host, settings=UNDATED).expect(0)
+    first = reaper.sweep(worker.host, settings={"policy.timeout": "1h"}).expect(0)
     assert first.verdict(worker) == ("keep", "waiting")
-    assert 0 < first.worker(worker)["due_in_ms"] <= 3000
-    assert first.worker(worker)["fence_age_ms"] < 3000
+    assert 0 < first.worker(worker)["due_in_ms"] <= 3_600_000
+    assert first.worker(worker)["fence_age_ms"] <= first.took_s * 1000
     assert worker.is_alive()
 
 
@@ -45,29 +46,32 @@ def seen_by_a_sweep(reaper: Reaper, worker: Worker) -> None:
 
 def test_early_stop(reaper: Reaper, daemon: Daemon) -> None:
     """The common leak: the host hung up, the worker sits in poll for ever."""
-    stolen = procs.stolen_ms()
+    stolen, began = procs.stolen_ms(), time.monotonic()
     worker, = daemon.leak()
     closed = time.monotonic()
-    result = reaper.audit_until_due(daemon.host, worker).expect(1)
-    age_ms = (time.monotonic() - closed) * 1000
+    reaper.audit_until_due(daemon.host, worker)
+    asked = time.monotonic()
+    result = reaper.audit(daemon.host).expect(1)
+    least, most = 1000 * (asked - closed), 1000 * (time.monotonic() - began)
     stolen = procs.stolen_ms() - stolen
     assert result.verdict(worker) == ("reap", "peer-closed")
     entry = result.worker(worker)
     assert entry["fence"] == "peer-closed" and entry["socket"] == "peer-closed"
     assert entry["blocked_in"] == "poll" and entry["wait_forever"] is True
-    assert abs(entry["fence_age_ms"] - age_ms) < 1000
-    assert abs(entry["blocked_ms"] - age_ms) < 1000 + stolen
+    assert least - 50 <= entry["fence_age_ms"] <= most + 50
+    assert least - CLOCK_MS - stolen <= entry["blocked_ms"] <= most + 50
 
 
 def test_fence_age_at_the_first_look(reaper: Reaper, daemon: Daemon) -> None:
     """The kernel dates a hang-up: no history is needed to know how long ago it was."""
-    stolen = procs.stolen_ms()
+    stolen, began = procs.stolen_ms(), time.monotonic()
     worker, = daemon.leak()
     time.sleep(3)
     entry = reaper.audit(daemon.host).worker(worker)
+    most = 1000 * (time.monotonic() - began)
     stolen = procs.stolen_ms() - stolen
-    assert 3000 <= entry["fence_age_ms"] < 4500
-    assert 3000 - stolen <= entry["blocked_ms"] < 4500
+    assert 3000 <= entry["fence_age_ms"] <= most + 50
+    assert 3000 - CLOCK_MS - stolen <= entry["blocked_ms"] <= most + 50
 
 
 def test_not_yet_due(reaper: Reaper, daemon: Daemon) -> None:
@@ -92,7 +96,7 @@ def test_leak_that_wakes(reaper: Reaper, host: MiniHost, wait: str) -> None:
         reaper.sweep(host)
         return worker.pinned.has_ended(0.3)
 
-    procs.until("the end of a leak that wakes", ended, 20)
+    procs.until("the end of a leak that wakes", ended, 90)
 
 
 def test_work_between_two_sweeps(reaper: Reaper, host: MiniHost, workdir: pathlib.Path) -> None:
@@ -117,7 +121,7 @@ def test_work_between_two_sweeps(reaper: Reaper, host: MiniHost, workdir: pathli
         reaper.sweep(host, settings=settings)
         return worker.pinned.has_ended(0.3)
 
-    procs.until("the end of a leak that wakes", ended, 20)
+    procs.until("the end of a leak that wakes", ended, 90)
 
 
 def test_reset(reaper: Reaper, host: MiniHost) -> None:
@@ -211,11 +215,11 @@ def test_daemon_and_host_killed(user_reaper: Reaper, user_host: MiniHost) -> Non
     procs.until("the idle orphan's exit", lambda: idle.pinned.has_ended(1))
     slow = {"policy.timeout": "4s"}
     grown(worker)
-    first = user_reaper.sweep(settings=slow).expect(0)
+    first = user_reaper.sweep(settings={"policy.timeout": "1h"}).expect(0)
     assert first.verdict(worker) == ("keep", "waiting")
     # the hang-up is older than the first sight of the dead host, and due before it
     procs.until("host-gone", lambda: user_reaper.audit(settings=slow).verdict(worker)
-                == ("reap", "host-gone"))
+                == ("reap", "host-gone"), 40)
     assert user_reaper.sweep(settings=slow).expect(0).acted_on == {worker.pid}
 
 

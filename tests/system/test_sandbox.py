@@ -80,7 +80,7 @@ def always() -> Iterator[pathlib.Path]:
 def signals(reaper: Reaper, always: pathlib.Path, host: MiniHost, *args: str) -> list[str]:
     log = reaper.home / "signals"
     reaper.binary = always
-    limit = ("timeout", "--preserve-status", "3") if "watch" in args else ()
+    limit = ("timeout", "--preserve-status", "8") if "watch" in args else ()
     reaper.run(*args, host=host,
                prefix=(*limit, "strace", "-f", "-qq", "-o", str(log), "-e", f"trace={SIGNALS}"))
     return [line for line in log.read_text().splitlines() if re.match(r"\d+ +\w+\(", line)]

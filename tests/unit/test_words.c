@@ -276,6 +276,9 @@ static void say_special_proofs(struct buf *out)
 {
 	struct facts f = build_facts((struct ident){ 4801, 1 });
 
+	f.single = true;
+	say_proof(out, FENCE_HOST_GONE, TRI_NO, &f, "a program that stands alone");
+	f.single = false;
 	f.host_gone = TRI_YES;
 	say_proof(out, FENCE_HOST_GONE, TRI_NO, &f, "host gone, end held");
 	f.host_held = TRI_UNKNOWN;

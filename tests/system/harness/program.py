@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,7 +17,10 @@ class Program:
     def __init__(self, script: pathlib.Path, code: str, *args: str,
                  env: dict[str, str] | None = None) -> None:
         script.write_text(code)
+        # The kernel forgets when a thread last ran if it moves that to another CPU.
+        cpu = min(os.sched_getaffinity(0))
         self.process = subprocess.Popen([sys.executable, script, *args], env=env,
+                                        preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
                                         stdout=subprocess.PIPE, text=True)
         self.pid = self.process.pid
         self.pinned = procs.Pinned(self.pid)
