@@ -241,7 +241,7 @@ class Reaper:
                 break
             time.sleep(0.05)
             text = self.audit_log.read_text()
-        assert text == """" or text.endswith("\n"), f"torn audit log: {text[-200:]!r}"
+        assert text == "" or text.endswith("\n"), f"torn audit log: {text[-200:]!r}"
         return [json.loads(line) for line in text.splitlines()]
 
     def begin(self, *args: str, host: Hosts = (), settings: dict[str, str] | None = None,
