@@ -202,6 +202,8 @@ int look_argv_read_all(struct look *l, const struct tree_input *in, struct audit
 	}
 	if (read_some(l, some, count, a->boot_ms) < 0)
 		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		some[i]->argv_unread = !some[i]->argv;
 	drop_unused(l);
 	return 0;
 }

@@ -59,6 +59,17 @@ static const char *objection(const struct reap *r, struct proc *p, const struct 
 	return NULL;
 }
 
+/* It, or one between it and its worker, may be a daemon: its command line could not be read. */
+static bool may_be_a_daemons(const struct snapshot *s, const struct proc *p, pid_t worker)
+{
+	for (int depth = 0; p && p->id.pid != worker && depth < DEPTH_MAX; depth++) {
+		if (p->argv_unread)
+			return true;
+		p = snapshot_find(s, p->ppid);
+	}
+	return false;
+}
+
 void reap_spare_helpers(struct reap *r, size_t from)
 {
 	for (size_t i = from; i < r->count; i++) {
@@ -73,6 +84,9 @@ void reap_spare_helpers(struct reap *r, size_t from)
 			why = "it is no helper any more";
 		else if (r->victims[v->worker].stage == ACT_DONE)
 			why = "its worker is not ended";
+		else if (may_be_a_daemons(&r->second.snapshot,
+					  snapshot_find(&r->second.snapshot, s->id.pid), w->id.pid))
+			why = "it may be a daemon's: a command line could not be read";
 		else
 			why = objection(r, snapshot_find(&r->second.snapshot, s->id.pid), &s->ev,
 					&w->ev);
@@ -89,10 +103,10 @@ static bool is_victim(const struct reap *r, struct ident id)
 	return false;
 }
 
-/* What lies below a host or a daemon is theirs. */
+/* What lies below a host or a daemon is theirs, and so is what lies below one that may be a daemon. */
 static bool is_below(const struct snapshot *s, const struct proc *p, pid_t victim)
 {
-	for (int depth = 0; p && !p->listed && depth < DEPTH_MAX; depth++) {
+	for (int depth = 0; p && !p->listed && !p->argv_unread && depth < DEPTH_MAX; depth++) {
 		if (p->ppid == victim)
 			return true;
 		p = snapshot_find(s, p->ppid);

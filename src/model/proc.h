@@ -33,11 +33,12 @@ struct proc {
 	uint64_t rss_bytes;
 	uint64_t stack_start; /* of its main thread: each exec gives another; 0: may not be known */
 	char comm[PROC_COMM_MAX]; /* raw bytes: may hold ')', newlines, escape sequences */
-	bool above;      /* set by correlate/: an ancestor of this program or of a worker */
-	bool listed;     /* set by correlate/: a host or a daemon, of whichever tree */
-	char *argv;      /* owned; NUL-separated, ends in NUL; NULL: not read */
-	size_t argv_len; /* bytes in argv, its last NUL included */
-	bool argv_cut;   /* there is more of it than argv holds */
+	bool above;       /* set by correlate/: an ancestor of this program or of a worker */
+	bool listed;      /* set by correlate/: a host or a daemon, of whichever tree */
+	char *argv;       /* owned; NUL-separated, ends in NUL; NULL: not read */
+	size_t argv_len;  /* bytes in argv, its last NUL included */
+	bool argv_cut;    /* there is more of it than argv holds */
+	bool argv_unread; /* it was asked for, to know whether this is a daemon, and not to be had */
 };
 
 /**
