@@ -139,18 +139,13 @@ class Faulty:
             reaper.settings.update(SETTINGS)
             self.homes.put(reaper)
 
-    @staticmethod
-    def clear(reaper: Reaper) -> None:
-        """Takes away what a sweep leaves behind."""
-        for path in [*reaper.state_dir.iterdir(), *reaper.audit_log.parent.iterdir()]:
-            path.unlink()
-
     @contextmanager
     def home(self) -> Iterator[Reaper]:
         """A reaper that nobody else uses, with no history and no audit log."""
         reaper = self.homes.get()
         try:
-            self.clear(reaper)
+            for path in [*reaper.state_dir.iterdir(), *reaper.audit_log.parent.iterdir()]:
+                path.unlink()
             yield reaper
         finally:
             self.homes.put(reaper)

@@ -26,7 +26,6 @@ from harness.privilege import needs_strace
 ALL = os.environ.get("REAPER_FAULTS") == "all"
 EACH = 2  # errnos for each call, if not all
 MISSED_MOST = 5  # sites, in both attempts
-ALONE_MOST = 4  # times, each with the numbers that calls have by then
 KILLS = 500  # points at which a sweep is killed
 SHOWN = 5  # of what went wrong
 
@@ -115,13 +114,9 @@ def test_calls_that_fail(faulty: Faulty, all_sites: list[Site],
     began = time.monotonic()
     count, wrong = faulty.each(one, faults(all_sites))
     # Processes come and go, and with them the number of a call: what was missed is tried alone.
+    more, also = faulty.each(one, faults(missed()), at_once=1)
     left = missed()
-    for _ in range(ALONE_MOST):
-        more, also = faulty.each(one, faults(left), at_once=1)
-        count, wrong, left = count + more, wrong + also, missed()
-        if len(left) <= MISSED_MOST:
-            break
-    told("system calls of a sweep that fail", count, wrong, began, capsys)
+    told("system calls of a sweep that fail", count + more, wrong + also, began, capsys)
     with capsys.disabled():
         print(f"{len(all_sites)} sites, {len(left)} missed")
     assert len(left) <= MISSED_MOST, [str(site) for site in left]

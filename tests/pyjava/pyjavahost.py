@@ -12,13 +12,13 @@ import uuid
 from typing import Any, Callable, Collection, Dict, List, Optional, Set, Tuple
 
 import procs
-from checks import SLEEPS
 from procs import Proc
 from sparkhost import JOB_S, Spark, java_home
 from tasks import task
 
 HERE = pathlib.Path(__file__).resolve().parent
-WRITE = 1  # system call number of x86-64
+WRITE = 1  # system call numbers of x86-64
+SLEEPS = {23, 230, 270}  # select, clock_nanosleep, pselect6: Python's time.sleep()
 SPARK_TESTS = HERE.parent / "spark"
 JAVA = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g",
         "-Dorg.apache.logging.log4j.level=WARN", "--add-opens=java.base/java.nio=ALL-UNNAMED"]

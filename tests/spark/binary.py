@@ -15,9 +15,6 @@ from procs import Proc
 REPO = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = REPO / "docs" / "reaper.schema.json"
 RUN_S = 60
-AWAKE = ("running", "progress")  # at a look, or since the look before
-NOT_READ = "does not let its command line be read"  # for a second
-TRIES = 3
 
 # The fastest legal settings: a test waits seconds where a user waits minutes.
 FAST = {
@@ -62,19 +59,11 @@ class Result:
         assert len(rows) == 1, f"{len(rows)} entries for daemon {who}: {self}"
         return rows[0]
 
-    @staticmethod
-    def is_one_of(value: Any, want: Any) -> bool:
-        return value in want if isinstance(want, (set, frozenset)) else value == want
-
-    def shows(self, who: Proc, **members: Any) -> bool:
-        row = self.worker(who)
-        return all(self.is_one_of(row[name], want) for name, want in members.items())
-
     def holds(self, who: Proc, **members: Any) -> Dict[str, Any]:
         """Each named member of this worker's entry has this value, or one of a set of values."""
         row = self.worker(who)
         for name, want in members.items():
-            good = self.is_one_of(row[name], want)
+            good = row[name] in want if isinstance(want, (set, frozenset)) else row[name] == want
             assert good, f"{name} of {who} is {row[name]!r}, not {want!r}\n{row}\n{self}"
         return row
 
@@ -93,10 +82,10 @@ class Result:
     def awake(self) -> Set[Proc]:
         """Who ran when it was looked at, by the first look or by the one before the signal."""
         first = {who for who, row in self.entries().items()
-                 if row["verdict"] == "keep" and row["reason"] in AWAKE}
+                 if (row["verdict"], row["reason"]) == ("keep", "running")}
         return first | {Proc(row["pid"], row["start"]) for row in self.actions
                         if row["outcome"] == "spared"
-                        and row.get("why") in {f"the second look says keep {why}" for why in AWAKE}}
+                        and row.get("why") == "the second look says keep running"}
 
 
 @functools.lru_cache(None)
@@ -133,15 +122,7 @@ class Reaper:
         self.log = home / "audit" / "audit.jsonl"
 
     def run(self, *command: str, **settings: str) -> Result:
-        """`policy` settings by name; one JSON document back. Once more where the thread that reads
-        command lines got no processor for a second, so that somebody is not known for what it is."""
-        for _ in range(TRIES):
-            result = self.run_once(*command, **settings)
-            if NOT_READ not in result.err or result.actions:
-                break
-        return result
-
-    def run_once(self, *command: str, **settings: str) -> Result:
+        """`policy` settings by name; one JSON document back."""
         argv = [*self.prefix, str(self.program), *self.options]
         chosen = {**self.settings, **{f"policy.{name}": value for name, value in settings.items()}}
         for key, value in chosen.items():

@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every row of the population tests asserts in the same way."""
 
-import pathlib
 import time
 import warnings
-from typing import Any, Callable, Dict, Iterable, Optional, Set
+from typing import Any, Callable, Dict, Iterable
 
-import hostmarkers
 import procs
 from binary import Reaper, Result
 from procs import Proc
 from sparkhost import Spark, SparkHang
 
 READ, POLL, RECVFROM = 0, 7, 45  # system call numbers of x86-64
-SLEEPS = {23, 230, 270}  # select, clock_nanosleep, pselect6: Python's time.sleep()
 LEAK = {"reason": "peer-closed", "fence": "peer-closed", "blocked_in": "poll", "wait_forever": True}
 SILENT_S = 1.4  # longer than the timeout of binary.FAST and than its min_age
 # The scheduler's clock stands still while the machine's processors are stolen: what is silent for a
 # second may look younger, and is due a little later.
 LATE_S = 20.0
-# The kernel forgets when a thread last ran if it moves that to another CPU as it falls asleep. An audit
-# remembers nothing, a sweep what it saw itself.
-FORGOTTEN_S = 5.0
 AWAKE_MOST = 5  # sweeps more for who is awake at one
 
 
@@ -38,16 +32,12 @@ def refresh(spark: Spark) -> None:
 
 def audit_until(reaper: Reaper, workers: Iterable[Proc], verdict: str, **settings: str) -> Result:
     """The first audit in which each of these workers has this verdict."""
-    workers, last, began = list(workers), [], time.monotonic()
+    workers, last = list(workers), []
 
     def all_judged() -> bool:
         last[:] = [reaper.audit(**settings)]
         rows = last[0].entries()
-        if all(who in rows and rows[who]["verdict"] == verdict for who in workers):
-            return True
-        if time.monotonic() - began > FORGOTTEN_S:
-            assert not reaper.sweep(**{**settings, "timeout": "1h"}).actions
-        return False
+        return all(who in rows and rows[who]["verdict"] == verdict for who in workers)
 
     try:
         procs.until(f"{verdict}: {workers}", all_judged, LATE_S)
@@ -104,22 +94,12 @@ def sweep_ends(spark: Spark, reaper: Reaper, due: Iterable[Proc] = (), **setting
 
 
 def keeps(spark: Spark, reaper: Reaper, who: Proc, **members: Any) -> Result:
-    """Every look keeps the worker, with these members once it has come to rest, and a sweep ends
-    nothing."""
-    last = []
-
-    def is_so() -> bool:
-        last[:] = [reaper.audit()]
-        last[0].holds(who, verdict="keep")
-        assert not last[0].due(), last[0]
-        return last[0].shows(who, **members)
-
-    try:
-        procs.until(f"{who} is kept, with {members}", is_so, LATE_S)
-    except AssertionError as error:
-        raise AssertionError(f"{error}: {last[0] if last else ''}") from None
+    """The worker is kept, with these members, and a sweep ends nothing."""
+    result = reaper.audit()
+    result.holds(who, verdict="keep", **members)
+    assert not result.due(), result
     sweep_ends(spark, reaper)
-    return last[0]
+    return result
 
 
 def suspected(spark: Spark, reaper: Reaper, who: Proc) -> None:
@@ -144,34 +124,16 @@ def seen_first(spark: Spark, reaper: Reaper, who: Proc, **members: Any) -> None:
     """A first sweep dates a fence that the kernel does not date; it ends nothing. (With a long timeout:
     its own two looks may be a second apart.)"""
     began = procs.boottime_ms()
-    for _ in range(AWAKE_MOST):
-        result = sweep_ends(spark, reaper, timeout="1h")
-        if who not in result.awake():
-            break
+    result = sweep_ends(spark, reaper, timeout="1h")
     row = result.holds(who, verdict="keep", reason="waiting", **members)
     assert row["fence_age_ms"] <= procs.boottime_ms() - began, row
     settle()
 
 
-def is_listed(logs: pathlib.Path, workers: Iterable[Proc]) -> bool:
-    """A beat has closed a list that has all of these in the pool."""
-    for path in logs.rglob("host-*.log"):
-        pooled: Set[str] = set()
-        for event, fields in hostmarkers.lines(path):
-            if event == "pooled":
-                pooled.add(fields["worker"])
-            elif event == "beat":
-                if {f"{who.pid}:{who.start}" for who in workers} <= pooled:
-                    return True
-                pooled.clear()
-    return False
-
-
-def stop_with_a_pool(spark: Spark, logs: Optional[pathlib.Path] = None) -> Spark:
-    """Stops its JVM, with two pooled workers, of which its log has told if it writes one."""
+def stop_with_a_pool(spark: Spark, later: float = 0) -> Spark:
+    """Stops its JVM so many seconds from now, with two pooled workers."""
     spark.pooled = spark.pool(2)
-    if logs:
-        procs.until("a beat tells of the pool", lambda: is_listed(logs, spark.pooled), 60, 0.2)
+    settle(later)
     spark.freeze()
     spark.stopped_at = time.monotonic()
     return spark

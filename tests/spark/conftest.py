@@ -157,7 +157,7 @@ def stopped_spark_with_markers(start_spark, tmp_path_factory):
     logs = tmp_path_factory.mktemp("stopped-logs")
     spark = start_spark("stopped-both", **hostmarkers.settings(logs))
     spark.logs = logs
-    yield checks.stop_with_a_pool(spark, logs)
+    yield checks.stop_with_a_pool(spark, later=5)  # a beat has told of the pool by then
     spark.close()
 
 

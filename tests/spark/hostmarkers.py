@@ -40,8 +40,7 @@ def settings(logs: pathlib.Path) -> Dict[str, Any]:
 
 
 def lines(path: pathlib.Path) -> Iterator[Record]:
-    """The records that are whole: of one that is being written a part may be there."""
-    for line in path.read_text("ascii").split("\n")[:-1]:
+    for line in path.read_text("ascii").splitlines():
         version, _, event, *pairs = line.split(" ")
         assert version == "reaper/1", line
         yield event, dict(pair.split("=", 1) for pair in pairs)

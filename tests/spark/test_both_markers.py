@@ -34,17 +34,6 @@ def executor_of(worker):
     return procs.read_stat(daemon).ppid
 
 
-def wait_pooled(reaper, workers):
-    """Until the logs say so of all that stay; who failed a task leaves."""
-
-    def all_pooled():
-        rows = reaper.audit().entries()
-        left = [who for who in workers if procs.alive(who)]
-        return left and all(who in rows and rows[who]["marker"] == "pooled" for who in left)
-
-    procs.until("the logs say pooled of all that stay", all_pooled, checks.LATE_S, 0.5)
-
-
 class Audits(threading.Thread):
     """Looks at a Spark again and again while it works, and keeps what is not a `keep`."""
 
@@ -98,10 +87,9 @@ def test_healthy_spark(start_spark, reaper_for, tmp_path_factory, plain, kind):
             audits.finish()
         assert audits.looks > 5 and not audits.odd, audits.odd[:3]
 
-        wait_pooled(reaper, seen)
+        checks.wait_markers(reaper, dict.fromkeys(seen, "pooled"))
         result = reaper.sweep().expect(0)
         assert not result.actions
-        procs.until("three beats", lambda: hostmarkers.told(logs).beats > 2)
         said = hostmarkers.told(logs)
         promises = [said_by for said_by in said.hosts if said_by["host"].startswith(f"{host}:")]
         assert promises and all((one["class"], one["pool"], one["tasks"]) ==

@@ -54,14 +54,13 @@ class Watch:
             self.child = subprocess.Popen([*argv, "--json", "watch"], env=env, cwd=reaper.home,
                                           stdin=subprocess.DEVNULL, stdout=out, stderr=err)
 
-    def endings(self):
-        """Whom it has ended so far, and when, in milliseconds since boot."""
-        offset = time.time_ns() // 1_000_000 - procs.boottime_ms()
-        found = {}
+    def ended(self):
+        """Whom it has ended so far."""
+        found = set()
         for line in self.out.read_text("utf-8").split("\n")[:-1]:
             event = json.loads(line)
             if event["event"] == "action" and event["outcome"] in KILLED:
-                found[Proc(event["pid"], event["start"])] = event["time"] - offset
+                found.add(Proc(event["pid"], event["start"]))
         return found
 
     def stop(self):
@@ -75,8 +74,7 @@ class Leak:
     def __init__(self, spark, kind):
         self.spark, self.kind = spark, kind
         self.label = spark.begin("abandoned", kind=kind)
-        self.who = self.fenced_ms = None
-        self.gone = False
+        self.who = self.fenced_ms = self.gone_ms = None
 
     def look(self):
         """Notes what has happened since the last look."""
@@ -84,11 +82,11 @@ class Leak:
             answer = self.spark.end(self.label, 1)
             assert answer["failed"] is None, answer["failed"]
             self.who, self.fenced_ms = self.spark.noted(self.label, 1), answer["at"]
-        if self.fenced_ms is not None and not self.gone:
-            self.gone = not procs.alive(self.who)
+        if self.fenced_ms is not None and self.gone_ms is None and not procs.alive(self.who):
+            self.gone_ms = procs.boottime_ms()
 
-    def late_s(self, endings):
-        return (endings[self.who] - self.fenced_ms) / 1000
+    def late_s(self):
+        return (self.gone_ms - self.fenced_ms) / 1000
 
 
 class Doomed:
@@ -158,18 +156,16 @@ def test_chaos(start_spark, reaper_for, capsys):
         leaks = run_chaos(spark, watch, doomed)
         rounds = end_jobs(spark, load, blocked)
         procs.until("the last leaks end",
-                    lambda: [leak.look() for leak in leaks] and all(leak.gone for leak in leaks),
+                    lambda: [leak.look() for leak in leaks] and all(leak.gone_ms for leak in leaks),
                     checks.LATE_S)
         procs.until("the worker of the dead JVM ends", lambda: not procs.alive(doomed.left),
                     checks.LATE_S)
         watch.stop()
-        endings = watch.endings()
-        stray = set(endings) - {leak.who for leak in leaks} - {doomed.left}
-        took = {leak: leak.late_s(endings) for leak in leaks}
-        late = {leak.kind: late_s for leak, late_s in took.items() if late_s > bound_s}
+        stray = watch.ended() - {leak.who for leak in leaks} - {doomed.left}
+        late = {leak.kind: leak.late_s() for leak in leaks if leak.late_s() > bound_s}
         with capsys.disabled():
             print(f"\n{rounds} rounds of {len(blocking.HEALTHY)} healthy ways to block, the latest "
-                  f"leak was gone after {max(took.values()):.1f} s\n"
+                  f"leak was gone after {max(leak.late_s() for leak in leaks):.1f} s\n"
                   f"figure leaks among healthy workers of a real Spark: {len(leaks)} leaks, "
                   f"{len(stray) + len(late)} wrong")
         assert not stray, f"ended, and not leaked: {stray}"

@@ -14,7 +14,7 @@ import pytest
 import binary
 import checks
 import procs
-from checks import LEAK, POLL, SLEEPS, next_job_works, reaped, settle, sweep_ends
+from checks import LEAK, POLL, next_job_works, reaped, settle, sweep_ends
 from procs import Proc
 
 PYTHON = binary.REPO / "hosts" / "python"
@@ -43,7 +43,7 @@ def records(logs):
     """[event, {key: value}] of every record, log by log in the order of each."""
     found = []
     for path in sorted(logs.glob("*.log")):
-        for line in path.read_text("ascii").split("\n")[:-1]:
+        for line in path.read_text("ascii").splitlines():
             version, _, event, *pairs = line.split(" ")
             assert version == "reaper/1", line
             found.append((event, dict(pair.split("=", 1) for pair in pairs)))
@@ -59,14 +59,13 @@ def test_a_worker_at_work_and_back_in_the_pool(spark, reaper):
     pooled = spark.pool(2)
     job = spark.begin("sleeping")
     worker = spark.noted(job)
-    others = [who for who in pooled if who != worker]
-    procs.until("it sleeps", lambda: procs.syscall(worker.pid) in SLEEPS)
-    procs.until("the others are done",
-                lambda: all(comm(who) == "python:idle" for who in others))
+    procs.until("the others are done", lambda: all(
+        comm(who) == "python:idle" for who in set(pooled) - {worker}))
     settle()
     result = reaper.audit().expect(0)
     row = result.holds(worker, verdict="keep", reason="serving", marker="open")
     assert comm(worker) == f"{NAME}{row['tasks'][0]}"
+    others = [who for who in pooled if who != worker]
     for who in others:
         result.holds(who, verdict="keep", marker="done")
         assert comm(who) == "python:idle"

@@ -273,13 +273,12 @@ def test_host_exits_during_a_sweep(reaper: Reaper, host: MiniHost, daemon: Daemo
     leaks = daemon.leak(10)
     reaper.wait_due(*leaks)
     with reaper.begin("sweep", host=host, prefix=lost_signals(),
-                      settings={"policy.term_grace": "2m"}) as running:
-        procs.until("the first intent", reaper.audit_records, 60)
-        killed = time.monotonic()
+                      settings={"policy.term_grace": "20s"}) as running:
+        procs.until("the first intent", reaper.audit_records)
         host.kill()
-        running.result(90).expect(0)
-    assert time.monotonic() - killed < 60
-    assert all(leak.pinned.has_ended(10) for leak in leaks)
+        result = running.result().expect(0)
+    assert result.took_s < 10
+    assert all(leak.pinned.has_ended(1) for leak in leaks)
 
 
 # ---- signals and pipes at bad moments ------------------------------------------------------
@@ -295,9 +294,9 @@ def test_signal_in_the_middle_of_a_kill(reaper: Reaper, host: MiniHost, daemon: 
     reaper.wait_due(*leaks)
     with reaper.begin("sweep", host=host, prefix=lost_signals(),
                       settings={"policy.term_grace": "30s"}) as running:
-        procs.until("the first intent", reaper.audit_records, 60)
+        procs.until("the first intent", reaper.audit_records)
         running.pinned.signal(number)
-        assert running.pinned.has_ended(15), "it waits for the grace"
+        assert running.pinned.has_ended(2)
         running.result()
     assert all(leak.is_alive() for leak in leaks)
     assert reaper.audit_records()
@@ -311,7 +310,7 @@ def test_signal_between_the_looks(reaper: Reaper, host: MiniHost, daemon: Daemon
     """Who is told to stop does not first end what is due."""
     leak, = daemon.leak()
     reaper.wait_due(leak)
-    with reaper.begin("sweep", host=host, settings={"policy.sample": "1m"}) as running:
+    with reaper.begin("sweep", host=host, settings={"policy.sample": "20s"}) as running:
         def pauses() -> bool:
             blocked = int(procs.status_field(running.pinned.pid, "SigBlk") or "0", 16)
             return bool(blocked >> (signal.SIGTERM - 1) & 1)
@@ -320,8 +319,8 @@ def test_signal_between_the_looks(reaper: Reaper, host: MiniHost, daemon: Daemon
         time.sleep(0.5)
         told = time.monotonic()
         running.pinned.signal(number)
-        running.result(90).expect(3)
-    assert time.monotonic() - told < 30
+        running.result().expect(3)
+    assert time.monotonic() - told < 10
     assert leak.is_alive() and reaper.audit_records() == []
 
 

@@ -29,9 +29,8 @@ PYTHON = shutil.which("python3", path=PATH) or "python3"
 EVERY_SECOND = {"reaper.interval": "1s"}
 NOBODY_LISTENS = {"NOTIFY_SOCKET": ""}  # a service manager that does not read holds watch up
 CALLERS = 10
-CLOSE_MS = 300  # between a death and the moment at which two programs hear of it
-NEAR_MS = 2000  # and at most, on a busy machine: less than half a life
-LIVES_S = 5.0
+NEAR_MS = 300  # between a death and the moment at which two programs on a busy machine hear of it
+LIVES_S = 2.0
 
 # A model server: answers callers, and dies as a faulty extension does.
 SERVER = f"""
@@ -71,7 +70,7 @@ while True:
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     died = time.time() * 1000
     if kind == "slow":
-        time.sleep(5)
+        time.sleep(0.5)
     status = os.waitpid(pid, 0)[1]
     with open(record, "a", encoding="ascii") as out:
         out.write(json.dumps({"pid": pid, "status": status, "ms": died}) + "\\n")
@@ -159,33 +158,33 @@ def validate(events: list[dict[str, Any]]) -> None:
 def same_ends(events: list[dict[str, Any]], server: Server) -> None:
     """Each end that was told is one that its parent saw: who, how, and when."""
     deaths = {death["pid"]: death for death in server.deaths()}
-    off = []
     for event in events:
         death = deaths[event["pid"]]
         assert os.WIFSIGNALED(death["status"])
         assert event["signal"] == os.WTERMSIG(death["status"])
         assert event["core_dumped"] == os.WCOREDUMP(death["status"])
-        off.append(abs(event["ended"] - death["ms"]))
-    assert max(off) < NEAR_MS and min(off) < CLOSE_MS, off
+        assert abs(event["ended"] - death["ms"]) < NEAR_MS
 
 
 def same_times(exits: dict[str, Any], server: Server) -> None:
     """The times between are those of the parent's own record."""
     died = [death["ms"] for death in server.deaths()]
-    told = exits["times"]
-    off = [min(abs(time_ms - ms) for ms in died) for time_ms in told]
-    assert max(off) < NEAR_MS and min(off) < CLOSE_MS, (exits, died)
-    assert exits["between_ms"] == pytest.approx([b - a for a, b in zip(told, told[1:])], abs=5)
+    for time_ms in exits["times"]:
+        assert any(abs(time_ms - ms) < NEAR_MS for ms in died), (exits, died)
+    first = min(range(len(died)), key=lambda i: abs(died[i] - exits["times"][0]))
+    between = [b - a for a, b in zip(died[first:], died[first + 1:])]
+    for told, was in zip(exits["between_ms"], between):
+        assert abs(told - was) < NEAR_MS, (exits, died)
 
 
 @needs_root
 @pytest.mark.parametrize("interval", ["1s", "1h"])
 def test_model_server(user_reaper: Reaper, serve: Any, interval: str) -> None:
-    """A server that dies of SIGSEGV every few seconds under ten callers, as often as sweeps come, and
+    """A server that dies of SIGSEGV every two seconds under ten callers, as often as sweeps come, and
     with no sweep but the first: what came after a crash is found by a census."""
     server = serve()
     with watch_server(user_reaper, server, {"reaper.interval": interval}) as watch:
-        loop = watch.until_event(event="crash-loop", timeout_s=60)
+        loop = watch.until_event(event="crash-loop", timeout_s=40)
         assert (loop["role"], loop["class"], loop["label"]) == ("single", "model", None)
         exits = loop["exits"]
         assert exits["by_signal"] == [{"signal": signal.SIGSEGV, "name": "SIGSEGV", "count": 3}]
@@ -214,7 +213,7 @@ def test_a_containers_main_process(user_reaper: Reaper, serve: Any) -> None:
     """Pid 1 of another pid namespace each time: known by its arguments and its parent."""
     server = serve("container")
     with watch_server(user_reaper, server, EVERY_SECOND) as watch:
-        loop = watch.until_event(event="crash-loop", timeout_s=60)
+        loop = watch.until_event(event="crash-loop", timeout_s=40)
         assert loop["exits"]["by_signal"][0]["signal"] == signal.SIGSEGV
         assert loop["exits"]["restarts"] >= 2
         procs.until("the third death's record", lambda: len(server.deaths()) >= 3)
@@ -230,7 +229,7 @@ def test_an_older_kernel(user_reaper: Reaper, serve: Any) -> None:
     refused = ("strace", "-D", "-qq", "-o", "/dev/null", "-e", "trace=ioctl", "-e",
                "inject=ioctl:error=ENOTTY")
     with watch_server(user_reaper, server, EVERY_SECOND, refused) as watch:
-        loop = watch.until_event(event="crash-loop", timeout_s=120)
+        loop = watch.until_event(event="crash-loop", timeout_s=60)
         assert loop["exits"]["by_signal"] == [
             {"signal": signal.SIGSEGV, "name": "SIGSEGV", "count": 3}]
         procs.until("the third death's record", lambda: len(server.deaths()) >= 3)
@@ -243,7 +242,7 @@ def test_a_code_is_no_crash(user_reaper: Reaper, serve: Any) -> None:
     server = serve(way="3")
     with watch_server(user_reaper, server, EVERY_SECOND) as watch:
         watch.until("four ends", lambda: len(
-            [e for e in watch.events() if e["event"] == "exit"]) >= 4, 60)
+            [e for e in watch.events() if e["event"] == "exit"]) >= 4, 40)
         ends = [e for e in watch.events() if e["event"] == "exit"]
         assert all((e["how"], e["code"], e["signal"]) == ("code", 3, None) for e in ends)
         assert not any(e["counts"] for e in ends)

@@ -96,7 +96,7 @@ def test_leak_that_wakes(reaper: Reaper, host: MiniHost, wait: str) -> None:
         reaper.sweep(host)
         return worker.pinned.has_ended(0.3)
 
-    procs.until("the end of a leak that wakes", ended, 90)
+    procs.until("the end of a leak that wakes", ended, 20)
 
 
 def test_work_between_two_sweeps(reaper: Reaper, host: MiniHost, workdir: pathlib.Path) -> None:
@@ -121,7 +121,7 @@ def test_work_between_two_sweeps(reaper: Reaper, host: MiniHost, workdir: pathli
         reaper.sweep(host, settings=settings)
         return worker.pinned.has_ended(0.3)
 
-    procs.until("the end of a leak that wakes", ended, 90)
+    procs.until("the end of a leak that wakes", ended, 20)
 
 
 def test_reset(reaper: Reaper, host: MiniHost) -> None:
@@ -219,7 +219,7 @@ def test_daemon_and_host_killed(user_reaper: Reaper, user_host: MiniHost) -> Non
     assert first.verdict(worker) == ("keep", "waiting")
     # the hang-up is older than the first sight of the dead host, and due before it
     procs.until("host-gone", lambda: user_reaper.audit(settings=slow).verdict(worker)
-                == ("reap", "host-gone"), 40)
+                == ("reap", "host-gone"))
     assert user_reaper.sweep(settings=slow).expect(0).acted_on == {worker.pid}
 
 

@@ -34,14 +34,12 @@ flat, rate, cgroup = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 if cgroup:
     with open(cgroup + "/cgroup.procs", "w") as file:
         file.write(str(os.getpid()))
-held, began, grown = [bytearray(b"x") * (flat << 20)], time.monotonic(), 0
+held = [bytearray(b"x") * (flat << 20)]
 print("ready", flush=True)
 while True:
     time.sleep(0.05)
-    more = int((time.monotonic() - began) * (rate << 20)) - grown
-    if more > 0:
-        held.append(bytearray(b"x") * more)
-        grown += more
+    if rate:
+        held.append(bytearray(b"x") * ((rate << 20) // 20))
 """
 
 
@@ -124,7 +122,7 @@ def when_growing(reaper: Reaper, roles: tuple[Program, Program], worker: Program
         last[:] = [reaper.audit(roles, settings=SETTINGS)]
         return last[0].verdict(worker) == ("suspect", "growing")
 
-    procs.until("audit says that it grows", says, 30)
+    procs.until("audit says that it grows", says, 15)
     return last[0]
 
 

@@ -14,7 +14,7 @@ from harness.procs import until
 CLASS = "pyjava"  # which leaves pool_timeout to the log
 DUE = ("reap", "task-ended")
 KEEP = {("keep", "idle"), ("keep", "serving"), ("keep", "pooled"), ("keep", "leased")}
-BEATS_S = 60  # two lists ten seconds apart, both begun later than all that is told
+BEATS_S = 25  # two lists ten seconds apart, both begun later than all that is told
 QUIET_S = 60  # pool_timeout (1 s), 40 s, and the beat that follows
 
 

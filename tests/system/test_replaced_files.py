@@ -13,7 +13,6 @@ import time
 
 import pytest
 
-from harness import procs
 from harness.binary import Reaper
 from harness.markers import host_record
 from harness.minihost import MiniHost
@@ -101,14 +100,13 @@ def test_a_minute_of_replacements(reaper: Reaper, start_host, ledger: pathlib.Pa
             assert writer.returncode == 0
             time.sleep(2.5)  # two more looks: the last log is read to its end
             assert watch.process.poll() is None, "watch lives through all of it"
-            assert fds is not None
-            procs.until("its descriptors are closed", lambda: len(os.listdir(
-                f"/proc/{watch.process.pid}/fd")) <= fds + 2, 20)
+            assert fds is not None and len(os.listdir(
+                f"/proc/{watch.process.pid}/fd")) <= fds + 2
     finally:
         if writer.poll() is None:
             writer.kill()
             writer.communicate()
-    assert replaced > 10 * SECONDS and looks > SECONDS / 6, (replaced, looks)
+    assert replaced > 100 * SECONDS / 10 and looks > SECONDS, (replaced, looks)
 
     text = log.read_text()
     explained = reaper.run("--json", "explain", str(worker.pid)).expect(0).doc

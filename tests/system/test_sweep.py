@@ -100,7 +100,7 @@ def test_action_and_audit_log(reaper: Reaper, host: MiniHost, daemon: Daemon) ->
     action = reaper.sweep(host).expect(0).action(leak)
     assert action["start"] == leak.start
     assert action["signal"] == signal.SIGTERM and action["outcome"] == "exited"
-    assert action["freed_bytes"] > 40 << 20 and action["took_ms"] < 15_000
+    assert action["freed_bytes"] > 40 << 20 and action["took_ms"] < 2000
     first, second = reaper.audit_records()
     assert (first["record"], second["record"]) == ("intent", "outcome")
     for record in (first, second):
@@ -132,7 +132,7 @@ def test_ignored_term(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     reaper.wait_due(worker)
     action = reaper.sweep(host).expect(0).action(worker)
     assert action["signal"] == signal.SIGKILL and action["outcome"] == "killed"
-    assert action["took_ms"] < 15_000, "no grace was waited for"
+    assert action["took_ms"] < 4000
 
 
 def test_blocked_term(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
@@ -155,7 +155,7 @@ def test_caught_term(reaper: Reaper, host: MiniHost, daemon: Daemon,
     reaper.wait_due(worker)
     action = reaper.sweep(host, settings={"policy.term_grace": "30s"}).expect(0).action(worker)
     assert action["signal"] == signal.SIGKILL and action["outcome"] == "killed"
-    assert action["took_ms"] < 20_000, "no grace was waited for"
+    assert action["took_ms"] < 2000
     assert not heard.exists()
 
 
@@ -164,12 +164,11 @@ def test_term_then_kill(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """SIGTERM that does not help is followed by SIGKILL after term_grace, not before."""
     leaks = daemon.leak(2)
     reaper.wait_due(*leaks)
-    settings = {**SHORT, "policy.kill_grace": "1m"}
-    result = reaper.sweep(host, prefix=lost_signals("1..2"), settings=settings).expect(0)
+    result = reaper.sweep(host, prefix=lost_signals("1..2"), settings=SHORT).expect(0)
     for leak in leaks:
         action = result.action(leak)
         assert action["signal"] == signal.SIGKILL and action["outcome"] == "killed"
-        assert 1000 <= action["took_ms"] < 30_000
+        assert 1000 <= action["took_ms"] < 3000
 
 
 @needs_strace
@@ -181,7 +180,7 @@ def test_unkillable(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     action = result.action(leak)
     assert action["outcome"] == "unkillable" and action["freed_bytes"] is None
     assert "poll" in action["why"]
-    assert 2000 <= action["took_ms"] < 30_000
+    assert 2000 <= action["took_ms"] < 6000
     assert leak.is_alive()
     assert outcomes(reaper) == [leak.pid]
 
@@ -304,11 +303,11 @@ def test_changed_between_the_looks(reaper: Reaper, host: MiniHost, daemon: Daemo
     reaper.wait_due(worker)
     log = reaper.home / "strace"
     prefix = ("strace", "-D", "-f", "-qq", "-o", str(log), "-e", "trace=pidfd_open,getrandom",
-              "-e", "inject=getrandom:delay_enter=6000000")  # the pause between the two looks
+              "-e", "inject=getrandom:delay_enter=1500000")  # the pause between the two looks
     with reaper.begin("--json", "sweep", host=host, prefix=prefix) as running:
         procs.until("the worker is pinned", lambda: log.exists() and "pidfd_open" in log.read_text())
         daemon.pinned.kill()
-        result = running.result(90)
+        result = running.result()
     action, = json.loads(result.out)["actions"]
     assert (action["pid"], action["outcome"]) == (worker.pid, "spared"), result
     assert action["why"] == "its place in the tree changed", result
@@ -392,7 +391,7 @@ def test_breaker_per_hour(reaper: Reaper, host: MiniHost, daemon: Daemon) -> Non
 def test_longest_blocked_first(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """Where only some may be ended, the oldest leak goes first."""
     first, = daemon.leak()
-    time.sleep(4)  # more than what stolen processors may hide of it
+    time.sleep(0.5)
     rest = daemon.leak(2)
     reaper.wait_due(*rest)
     result = reaper.sweep(host, settings={"policy.max_kills_per_sweep": "1"}).expect(1)
@@ -448,8 +447,8 @@ def test_a_stubborn_crowd(reaper: Reaper, host: MiniHost, daemon: Daemon) -> Non
         leak.task("ignore-term then poll")
         leak.close()
     reaper.wait_due(*leaks)
-    result = reaper.sweep(host, settings={"policy.kill_grace": "15s"}).expect(0)
-    assert result.took_s < 15 + 15, "one by one they would wait for twenty graces"
+    result = reaper.sweep(host).expect(0)
+    assert result.took_s < 2 + 5
     assert all(result.action(leak)["outcome"] == "killed" for leak in leaks)
 
 

@@ -19,9 +19,6 @@ from harness.privilege import lost_signals, needs_root, needs_strace
 EVERY_SECOND = {"reaper.interval": "1s"}
 LAST_PID = pathlib.Path("/proc/sys/kernel/ns_last_pid")
 SAME_PID_TRIES = 40
-AT_ONCE_S = 1.0
-STOP_TRIES = 3  # whoever waits for the end may have to wait for a processor, too
-LATE_S = 10.0
 
 
 @pytest.fixture
@@ -36,7 +33,7 @@ def test_life(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
         watch.until_notified("READY=1")
         watch.until_notified("STATUS=")
         rc, took_s = watch.stop()
-        assert rc == 0 and took_s < LATE_S
+        assert rc == 0 and took_s < 1
         assert "STOPPING=1" in watch.receive()
         events = [e["event"] for e in watch.events()]
         assert events[0] == "start" and events[-1] == "stop"
@@ -46,17 +43,11 @@ def test_life(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_stop(reaper: Reaper, host: MiniHost, daemon: Daemon, number: int) -> None:
     """Both ways to ask are obeyed, also while it waits for its next sweep."""
-    fastest = LATE_S
-    for _ in range(STOP_TRIES):
-        with reaper.watch(host, {"reaper.interval": "1h"}) as watch:
-            watch.until_notified("READY=1")
-            time.sleep(0.5)
-            rc, took_s = watch.stop(number)
-            assert rc == 0 and took_s < LATE_S
-        fastest = min(fastest, took_s)
-        if fastest < AT_ONCE_S:
-            break
-    assert fastest < AT_ONCE_S
+    with reaper.watch(host, {"reaper.interval": "1h"}) as watch:
+        watch.until_notified("READY=1")
+        time.sleep(0.5)
+        rc, took_s = watch.stop(number)
+        assert rc == 0 and took_s < 1
 
 
 def test_leak_ends(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
@@ -91,8 +82,7 @@ def test_leak_that_wakes(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None
     worker.task("poll-loop 100")
     worker.close()
     with reaper.watch(host, EVERY_SECOND) as watch:
-        # each look at which it is awake begins the count anew
-        watch.until_event(event="action", pid=worker.pid, outcome="exited", timeout_s=90)
+        watch.until_event(event="action", pid=worker.pid, outcome="exited")
         assert worker.pinned.has_ended(1)
 
 
@@ -134,11 +124,11 @@ def test_audit_log_that_cannot_be_opened_anew(reaper: Reaper, host: MiniHost,
 def test_only_changes_are_told(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """One line per decision that changed, not one per sweep."""
     pooled, worker = daemon.open(), daemon.open()
-    with reaper.watch(host, {**EVERY_SECOND, "policy.timeout": "8s"}) as watch:
+    with reaper.watch(host, {**EVERY_SECOND, "policy.timeout": "3s"}) as watch:
         watch.until_event(event="sweep")
         worker.task("poll")
         worker.close()
-        watch.until_event(event="action", pid=worker.pid, timeout_s=40)
+        watch.until_event(event="action", pid=worker.pid)
         told = [e for e in watch.events() if e["event"] == "verdict"]
     decisions = [(e["verdict"], e["reason"]) for e in told if e["pid"] == worker.pid]
     assert decisions[-2:] == [("keep", "waiting"), ("reap", "peer-closed")]
@@ -247,7 +237,7 @@ def test_bad_reload(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
         leak, = daemon.leak()
         watch.until_event(event="action", pid=leak.pid)
         rc, took_s = watch.stop()
-        assert rc == 0 and took_s < LATE_S
+        assert rc == 0 and took_s < 1
 
 
 def test_hup_storm(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
@@ -275,18 +265,12 @@ def test_watch_holds_the_lock(reaper: Reaper, host: MiniHost, daemon: Daemon) ->
 def test_term_while_it_kills(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """SIGTERM during a long grace: gone in under a second, nothing half written."""
     leak, = daemon.leak()
-    fastest = LATE_S
-    for _ in range(STOP_TRIES):
-        told = len(reaper.audit_records())
-        with reaper.watch(host, {**EVERY_SECOND, "policy.term_grace": "1m"},
-                          prefix=lost_signals()) as watch:
-            procs.until("the intent", lambda: len(reaper.audit_records()) > told, 40)
-            rc, took_s = watch.stop()
-            assert rc == 0 and took_s < LATE_S
-        fastest = min(fastest, took_s)
-        if fastest < AT_ONCE_S:
-            break
-    assert fastest < AT_ONCE_S
+    with reaper.watch(host, {**EVERY_SECOND, "policy.term_grace": "1m"},
+                      prefix=lost_signals()) as watch:
+        procs.until("the intent", reaper.audit_records, 20)
+        rc, took_s = watch.stop()
+        assert rc == 0 and took_s < 1
+    assert reaper.audit_records()
     assert reaper.sweep(host).expect(0).acted_on == {leak.pid}
 
 
@@ -330,14 +314,9 @@ def test_stays_small(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """Descriptors do not grow with sweeps and churn."""
     with reaper.watch(host, EVERY_SECOND) as watch:
         watch.until_event(event="sweep")
-
-        def descriptors() -> int:
-            return len(os.listdir(f"/proc/{watch.process.pid}/fd"))
-
-        at_first = 0
+        counts = []
         for _ in range(3):
             leak, = daemon.leak()
             watch.until_event(event="action", pid=leak.pid)
-            at_first = at_first or descriptors()
-            # those of a victim are closed by the next sweep
-            procs.until("no more descriptors than at first", lambda: descriptors() <= at_first, 20)
+            counts.append(len(os.listdir(f"/proc/{watch.process.pid}/fd")))
+        assert max(counts[1:]) <= counts[0]

@@ -30,14 +30,13 @@ SANITIZER = re.compile(r"(Address|Leak|UndefinedBehavior|Memory)Sanitizer|runtim
 
 Hosts = MiniHost | tuple[MiniHost, ...]  # as values of --host
 
-# The fastest legal settings: a test waits seconds where a user waits minutes. (The graces are waited
-# for only by whom a machine with other things to do holds up.)
+# The fastest legal settings: a test waits seconds where a user waits minutes.
 FAST = {
     "policy.timeout": "1s",
     "policy.min_age": "1s",
     "policy.sample": "100ms",
-    "policy.term_grace": "15s",
-    "policy.kill_grace": "15s",
+    "policy.term_grace": "2s",
+    "policy.kill_grace": "2s",
 }
 
 
@@ -349,7 +348,7 @@ class Watch:
             raise AssertionError(f"{error}\n{self.out_path.read_text()}\n{self.errors()}\n"
                                  f"notified: {self.receive()}") from None
 
-    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 20) -> tuple[int, float]:
+    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 10) -> tuple[int, float]:
         """Send a signal; exit status and seconds until it was gone."""
         began = time.monotonic()
         self.pinned.signal(number)
