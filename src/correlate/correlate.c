@@ -32,6 +32,9 @@ void correlate_mark_ancestors(struct audit *a, pid_t self)
 	for (size_t i = 0; i < a->subject_count; i++)
 		if (role_is_judged(a->subjects[i].role))
 			mark_above(a, a->subjects[i].id.pid);
+	for (size_t i = 0; i < a->snapshot.count; i++)
+		if (a->snapshot.procs[i].argv_unread)
+			mark_above(a, a->snapshot.procs[i].id.pid);
 }
 
 static bool is_ancestor(const struct audit *a, const struct subject *s)

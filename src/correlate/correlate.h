@@ -19,7 +19,8 @@ struct correlate_input {
 };
 
 /**
- * Marks every process that is an ancestor of this program or of a worker (proc.above).
+ * Marks every process that is an ancestor of this program or of a worker (proc.above), and of whatever may be
+ * a daemon or a worker, since its argv could not be read.
  *
  * @param self	this program.
  */

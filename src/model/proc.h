@@ -33,7 +33,7 @@ struct proc {
 	uint64_t rss_bytes;
 	uint64_t stack_start; /* of its main thread: each exec gives another; 0: may not be known */
 	char comm[PROC_COMM_MAX]; /* raw bytes: may hold ')', newlines, escape sequences */
-	bool above;       /* set by correlate/: an ancestor of this program or of a worker */
+	bool above; /* set by correlate/: an ancestor of this program, of a worker, or of what may be one */
 	bool listed;      /* set by correlate/: a host or a daemon, of whichever tree */
 	char *argv;       /* owned; NUL-separated, ends in NUL; NULL: not read */
 	size_t argv_len;  /* bytes in argv, its last NUL included */

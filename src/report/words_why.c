@@ -12,7 +12,7 @@ static const char *const fixed[] = {
 	[REASON_VANISHED] = "it was gone before the look at it ended",
 	[REASON_SELF] = "it is reaper itself",
 	[REASON_ANCESTOR] = "it is a host, a daemon, pid 1, a kernel thread, or an ancestor of a "
-			    "worker or of reaper",
+			    "worker, of reaper, or of one whose command line could not be read",
 	[REASON_PROTECTED] = "a rule of [protect] names it, its daemon or its host",
 	[REASON_FOREIGN_UID] =
 		"it runs as another user than its daemon, or is a set-user-ID program",

@@ -159,6 +159,14 @@ def step_session_subprocess(task: Task) -> None:
     task.helpers.append(child.pid)
 
 
+def step_locked_memory(task: Task, tests: str, folder: str) -> None:
+    """Start a file system that does not answer, and a process that waits for it, its memory locked."""
+    server = subprocess.Popen([sys.executable, "-m", "harness.dead_fs", folder], cwd=tests,
+                              stdout=subprocess.PIPE, text=True)
+    kept.append(server)
+    task.helpers += [server.pid, int(server.stdout.readline())]
+
+
 def step_bigargs(task: Task) -> None:
     """Start a child with an argument list of a megabyte and a half."""
     argv = [sys.executable, "-c", f"import time; time.sleep({FOREVER_S})"] + [BIG_ARG] * BIG_ARGS
@@ -389,6 +397,7 @@ STEPS: dict[str, Callable[..., None]] = {
     "helper": step_helper,
     "hugeargs": step_hugeargs,
     "ignore-term": step_ignore_term,
+    "locked-memory": step_locked_memory,
     "memory": step_memory,
     "nanosleep": step_sleep,
     "nested-host": step_nested_host,

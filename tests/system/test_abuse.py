@@ -132,3 +132,23 @@ def test_memory_that_is_locked(reaper: Reaper, host: MiniHost, workdir: pathlib.
         assert f"process {pid} does not let its command line be read" in result.err
         reaper.sweep(host).expect(0)
         assert not leak.is_alive()
+
+
+@needs_fuse
+@needs_no_sanitizer
+def test_who_is_above_locked_memory(reaper: Reaper, host: MiniHost,
+                                    workdir: pathlib.Path) -> None:
+    """Whose command line cannot be read may be a daemon with workers: who is above them is kept."""
+    folder = workdir / "dead"
+    folder.mkdir()
+    daemon = host.daemon()
+    worker = daemon.open()
+    worker.task(f"locked-memory {pathlib.Path(__file__).parent} {folder} then poll")
+    worker.close()
+    result = reaper.judge(daemon)
+    assert result.verdict(worker) == ("keep", "ancestor"), result
+    reaper.sweep(host).expect(0)
+    assert worker.is_alive() and not any(helper.has_ended() for helper in worker.helpers)
+    for helper in worker.helpers:
+        helper.kill()
+    reaper.audit_until_due(host, worker)

@@ -225,6 +225,10 @@ Test(correlate_marks, ancestors_are_marked)
 	scene_proc(&s.audit, 9300, 9301, "other");
 	scene_proc(&s.audit, 9301, 1, "other");
 	scene_proc(&s.audit, 9302, 9301, "other");
+	scene_proc(&s.audit, 9400, 9401, "python3")->argv_unread = true;
+	scene_proc(&s.audit, 9401, 9402, "bash");
+	scene_proc(&s.audit, 9402, 1, "python3");
+	scene_proc(&s.audit, 9403, 9402, "bash");
 	helper = build_helper(&s.audit, 9302);
 	cr_assert_eq(helper->role, ROLE_HELPER);
 	build_worker(&s.audit, 0, 9200);
@@ -238,6 +242,10 @@ Test(correlate_marks, ancestors_are_marked)
 	cr_expect_not(is_above(&s.audit, SCENE_WORKER), "a worker is not above itself");
 	cr_expect_not(is_above(&s.audit, 9100), "nor is reaper");
 	cr_expect_not(is_above(&s.audit, 9301), "of nobody but a helper");
+	cr_expect(is_above(&s.audit, 9401), "of what may be a daemon");
+	cr_expect(is_above(&s.audit, 9402), "of what may be a daemon");
+	cr_expect_not(is_above(&s.audit, 9400), "it is not above itself");
+	cr_expect_not(is_above(&s.audit, 9403));
 	cr_expect(is_above(&s.audit, 9200), "a loop ends");
 	cr_expect(is_above(&s.audit, 9201), "a loop ends");
 	scene_done(&s);
