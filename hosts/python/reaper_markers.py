@@ -9,7 +9,8 @@
 
 Written is one line with one write(2) per record, to a file that others can read and nobody else can
 write. Nothing here raises, and nothing waits: a program must not suffer because of its log. What
-could not be written is counted (`failures`) and said once on stderr.
+could not be written is counted (`failures`) and said once on stderr; a program's own log is then
+emptied and begun again, for without a `begin` that is missing the others would mislead.
 
 The directory is REAPER_MARKER_DIR; else /run/reaper/markers where that exists; else, for a user other
 than root, $XDG_RUNTIME_DIR/reaper/markers or ~/.local/state/reaper/run/markers, as reaper's own
@@ -20,6 +21,8 @@ directory of this user's own in it: reaper believes no other.
 import contextlib
 import fcntl
 import functools
+import hashlib
+import itertools
 import os
 import stat
 import sys
@@ -30,6 +33,9 @@ RECORD_MAX = 512  # bytes of one record; reaper skips a longer one
 SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:/@+-")
 FD_LEAST = 64  # where the descriptors of logs begin
 RETRY_S = 10  # a log that could not be opened is not tried again for so long
+NAME_MAX = 64  # bytes of a name, decoded
+NAMES = frozenset(("task", "job", "class", "app", "outcome"))
+NAMES_KEPT = 10_000  # of tasks that this program had
 SYSTEM_DIR = "/run/reaper/markers"
 
 
@@ -39,6 +45,15 @@ def encode(value):
         return str(value)
     return "".join(chr(byte) if byte in SAFE else "%%%02X" % byte
                    for byte in str(value).encode("utf-8", "surrogateescape"))
+
+
+def fit(value):
+    """A name that reaper takes in the place of one that it does not: of names that are cut, two could
+    become one. reaper-markers.jar has the same."""
+    raw = str(value).encode("utf-8", "surrogateescape")
+    if 0 < len(raw) <= NAME_MAX and b"\0" not in raw:
+        return value
+    return "sha256:" + hashlib.sha256(raw).hexdigest()[:32].upper()
 
 
 def _read_identity():
@@ -107,14 +122,18 @@ class Log:
 
     `promises` are the members of its first record beside who writes (for a host: class, pool, tasks,
     pool_timeout, app). It is opened by open(), or by the first record of the process that made it; what
-    that process forks writes to the same log, if it was open then.
+    that process forks writes to the same log, if it was open then. `again` gives what a log that is begun
+    again has to hold: (event, fields) of each task that runs. Without it a log that lost a record goes on.
     """
 
-    def __init__(self, kind, folder=None, **promises):
+    def __init__(self, kind, folder=None, again=None, **promises):
         self.kind = kind
         self.folder = folder
         self.promises = promises
         self.failures = 0
+        self.continued = False  # it was there when it was opened: this process had another program
+        self._again = again
+        self._emptied = False
         self._fd = None
         self._maker = os.getpid()
         self._again_at = 0.0
@@ -131,23 +150,68 @@ class Log:
             self._complain(error)
             return False
 
-    def write(self, event, **fields):
-        """Append one record; True if it is written."""
-        if self._fd is None and not self._may_open():
+    def ready(self):
+        """Open it if it is not, and may be by now; True if it is open."""
+        if self._fd is not None:
+            return True
+        if not self._may_open():
             self.failures += 1
             return False
-        if self._fd is None and not self.open():
+        if not self.open():
             self._again_at = time.monotonic() + RETRY_S
             return False
+        return True
+
+    def write(self, event, **fields):
+        """Append one record; True if it is written."""
+        if not self.ready():
+            return False
         try:
+            if self._emptied:
+                self._begin_again()
             self._put(self._fd, event, fields)
             return True
         except Exception as error:  # pylint: disable=broad-except
             self._complain(error)
+            self._empty()
             return False
 
+    def _empty(self):
+        """What is in it misleads without the record that was lost. That takes no room on the disk."""
+        if self._again is None or not self.is_own():
+            return
+        try:
+            with self._lock:
+                self._emptied = True
+                os.ftruncate(self._fd, 0)
+        except Exception as error:  # pylint: disable=broad-except
+            self._complain(error)
+
+    def _begin_again(self):
+        with self._lock:
+            if not self._emptied:
+                return
+            os.ftruncate(self._fd, 0)
+            self._begin(self._fd)
+            self._emptied = False
+
+    def _begin(self, fd):
+        """What an empty log has to hold first: all of it, or nothing."""
+        first = {self.kind: identity(), "boot": boot_id(), "pidns": pid_namespace()}
+        try:
+            self._put(fd, self.kind, {**first, **self.promises})
+            for event, fields in self._again() if self._again else ():
+                self._put(fd, event, fields)
+        except BaseException:
+            os.ftruncate(fd, 0)
+            raise
+
+    def is_own(self):
+        """Whether it is this process' log, and not that of one that forked it."""
+        return os.getpid() == self._maker
+
     def _may_open(self):
-        return os.getpid() == self._maker and time.monotonic() >= self._again_at
+        return self.is_own() and time.monotonic() >= self._again_at
 
     def _open(self):
         who = identity()
@@ -161,9 +225,9 @@ class Log:
             os.close(low)
         try:
             os.fchmod(fd, 0o644)
-            if not os.fstat(fd).st_size:
-                first = {self.kind: who, "boot": boot_id(), "pidns": pid_namespace()}
-                self._put(fd, self.kind, {**first, **self.promises})
+            self.continued = os.fstat(fd).st_size > 0
+            if not self.continued:
+                self._begin(fd)
         except BaseException:
             os.close(fd)
             raise
@@ -172,8 +236,8 @@ class Log:
     @staticmethod
     def _put(fd, event, fields):
         words = ["reaper/1", str(int(time.time() * 1000)), event]
-        words += ["%s=%s" % (key, encode(value)) for key, value in fields.items()
-                  if value is not None]
+        words += ["%s=%s" % (key, encode(fit(value) if key in NAMES else value))
+                  for key, value in fields.items() if value is not None]
         record = (" ".join(words) + "\n").encode("ascii")
         if len(record) > RECORD_MAX:
             raise ValueError("a record of %d bytes; at most %d" % (len(record), RECORD_MAX))
@@ -194,36 +258,91 @@ class Log:
 
 
 class Program:
-    """This program as the host of itself: it has no pool, and brackets every task that it runs."""
+    """This program as the host of itself: it has no pool, and brackets every task that it runs.
+
+    For reaper a task that has ended stays ended, so a name that comes again is written as another. What a
+    forked child begins are tasks of the child, in the log of its parent.
+    """
 
     def __init__(self, folder=None, name="single"):
-        self.log = Log("host", folder, **{"class": name, "pool": "none", "tasks": "all"})
-        self._open = {}
+        self.log = Log("host", folder, self._running, **{"class": name, "pool": "none", "tasks": "all"})
+        self._used = set()
+        self._made_ms = int(time.time() * 1000)
+        self._forget()
+
+    def _forget(self):
+        self._maker = os.getpid()
         self._lock = threading.Lock()
+        self._open = {}  # by name of a task: (id, job) of each that runs
+        self._ending = []  # (id, job) of which nobody knows yet that it has ended
+        self._numbers = itertools.count(2)
+
+    def _begins_here(self):
+        """What its parent runs, a forked child does not."""
+        if os.getpid() != self._maker:
+            self._forget()
 
     def begin(self, task, job=None):
+        self._begins_here()
+        ready = self.log.ready()
         with self._lock:
-            self._open[str(task)] = True
-        return self.log.write("begin", task=task, job=job, worker=_quietly(identity))
+            one = (_quietly(self._new_id, str(task)) or str(task), job)
+            self._open.setdefault(str(task), []).append(one)
+        return ready and self.log.write("begin", task=one[0], job=job, worker=_quietly(identity))
 
     def end(self, task, outcome="ok"):
+        self._begins_here()
         with self._lock:
-            if not self._open.pop(str(task), False):
+            running = self._open.get(str(task))
+            if not running:
                 return False
-        return self.log.write("end", task=task, outcome=outcome)
+            one = running.pop()
+            if not running:
+                del self._open[str(task)]
+            self._ending.append(one)
+        written = self.log.write("end", task=one[0], outcome=outcome)
+        with self._lock:
+            self._ending.remove(one)
+        return written
 
     def done(self, code=0):
         """All that it has to do is done: whatever it still waits for, nobody waits for it."""
+        self._begins_here()
         with self._lock:
-            still = list(self._open)
+            still = [task for task, running in self._open.items() for _ in running]
         for task in still:
             self.end(task)
         return self.log.write("done", worker=_quietly(identity), code=code)
 
+    def _new_id(self, task):
+        """Its name, if no task had it yet; else one that none ever had."""
+        ident = fit(task)
+        if self._had_others():
+            return "%s/%s-%d" % (ident, self._who(), next(self._numbers))
+        while ident in self._used:
+            ident = "%s/%d" % (fit(task), next(self._numbers))
+        self._used.add(ident)
+        return ident
 
-def _quietly(function):
+    def _had_others(self):
+        """Whether there may have been tasks in this log of whose names nothing is known here."""
+        return self.log.continued or not self.log.is_own() or len(self._used) >= NAMES_KEPT
+
+    def _who(self):
+        """Who numbers: no other process has that, and no program that this process was before."""
+        return str(self._made_ms) if self.log.is_own() else identity()
+
+    def _running(self):
+        """What a log that is begun again has to say."""
+        with self._lock:
+            still = [*self._ending, *(one for running in self._open.values() for one in running)]
+        return [("begin", {"task": ident, "job": job, "worker": _quietly(identity)})
+                for ident, job in still]
+
+
+def _quietly(function, *args):
     try:
-        return function()
+        return function(*args)
     except Exception:  # pylint: disable=broad-except
         return None
 

@@ -186,6 +186,11 @@ int ledger_add(struct ledger *l, const struct ledger_source *source, const struc
 
 	if (err < 0)
 		return err;
+	if (m->bad) {
+		log->lossy = true;
+		l->changes++;
+		return 0;
+	}
 	ledger_log_time(log, m->unix_ms);
 	err = take(l, log, m);
 	if (err < 0)

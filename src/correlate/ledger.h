@@ -69,7 +69,8 @@ struct ledger *ledger_new(const char *boot_id);
 /**
  * Takes one record. Records of a log before its identity record (host, daemon, operator), and events that
  * its kind of writer may not say, count for nothing; all of them count for the next beat. Where two
- * processes write one log, nothing is proven from what either says.
+ * processes write one log, nothing is proven from what either says. A line that is no record (marker.bad) may
+ * have been a `begin`, so a log that has one says of no task any more that it was the last.
  *
  * @return 0; -ENOMEM (written as a plain number: this floor has no errno): the record may be given again.
  */

@@ -59,15 +59,25 @@ static void say(struct ledger_case *c, enum unpooled proof, enum tri holds, uint
 	c->facts->unpooled_ms[proof] = since_ms;
 }
 
+/* A program that stands alone waits for its tasks, whoever works at them. */
+static bool runs_any(const struct ledger_case *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->scope[i]->store.first[LIST_OPEN])
+			return true;
+	return false;
+}
+
 /* A host that never reuses has nothing to do with a worker whose tasks have ended; but that it ever had
- * one must be known. */
+ * one must be known, and that no other was lost: a program that stands alone has many. */
 static void prove_declared(struct ledger_case *c, const struct promises *p)
 {
 	const struct marker_facts *f = c->facts;
+	bool open = f->open || (!c->question->class_name && runs_any(c));
 
-	if (p->pool == POOL_REPORTED || (p->pool == POOL_NONE && f->open))
+	if (p->pool == POOL_REPORTED || (p->pool == POOL_NONE && open))
 		say(c, UNPOOLED_DECLARED, TRI_NO, 0);
-	else if (p->pool == POOL_NONE && f->bound)
+	else if (p->pool == POOL_NONE && f->bound && !p->lossy)
 		say(c, UNPOOLED_DECLARED, TRI_YES, f->last_end_ms);
 }
 

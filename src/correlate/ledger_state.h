@@ -39,7 +39,7 @@ struct ledger_log {
 	uint32_t epoch;      /* of the scope, when beat_ms was read */
 	uint64_t beat_ms;    /* of the last beat, or start_ms; UNKNOWN_U64: none in this epoch */
 	uint64_t since_beat; /* records */
-	bool lossy;          /* the number of a beat was not that of the records: some were lost */
+	bool lossy; /* a line was no record, or the number of a beat was not that of the records */
 	struct ledger_beats beats;
 	char name[];
 };

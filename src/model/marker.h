@@ -43,6 +43,7 @@ enum pool_promise {
 
 /* One record. Strings are decoded, NUL-terminated, and "" where the record has no such key. */
 struct marker {
+	bool bad; /* it is none: a line that could not be read, and may have said anything */
 	uint64_t unix_ms;
 	enum marker_event event;
 	struct ident host; /* pid 0: none. Pids are those of the writer's pid namespace */

@@ -117,6 +117,18 @@ static void note_writer(struct marker_file *f, const struct marker *m)
 		note_bad(f, "a second process writes this log");
 }
 
+/* Whoever takes the records learns that there was one more. */
+static int take_bad(struct marker_file *f, const char *what, const struct marker_reader *r)
+{
+	const struct marker_source source = { f->number, f->owner, f->name };
+	const struct marker m = { .bad = true };
+	int err = r->sink(r->arg, &source, &m);
+
+	if (err == 0)
+		note_bad(f, what);
+	return err;
+}
+
 static int take_line(struct marker_file *f, const char *line, size_t len,
 		     const struct marker_reader *r)
 {
@@ -125,10 +137,8 @@ static int take_line(struct marker_file *f, const char *line, size_t len,
 	unsigned unknown;
 	const char *bad = marker_parse(line, len, &m, &unknown);
 
-	if (bad) {
-		note_bad(f, bad);
-		return 0;
-	}
+	if (bad)
+		return take_bad(f, bad, r);
 	f->unknown += unknown + (m.event == MARKER_UNKNOWN);
 	note_writer(f, &m);
 	return r->sink(r->arg, &source, &m);
@@ -155,8 +165,10 @@ static int64_t take_block(struct marker_file *f, const char *block, size_t len,
 		at = newline + 1;
 	}
 	if (f->skipping || end - at >= MARKER_LINE_MAX) {
-		if (!f->skipping)
-			note_bad(f, "expected at most 512 bytes");
+		int err = f->skipping ? 0 : take_bad(f, "expected at most 512 bytes", r);
+
+		if (err < 0)
+			return err;
 		f->skipping = true;
 		f->offset += (uint64_t)(end - at);
 		at = end;

@@ -120,7 +120,7 @@ static void clear(struct marker *m)
 	m->host = m->daemon = m->worker = (struct ident){ 0 };
 	m->pool = POOL_UNKNOWN;
 	m->pool_timeout_ms = UNKNOWN_U64;
-	m->tasks_all = m->has_uid = false;
+	m->bad = m->tasks_all = m->has_uid = false;
 	m->uid = 0;
 	m->lport = m->dport = 0;
 	m->boot[0] = m->class_name[0] = m->app[0] = '\0';

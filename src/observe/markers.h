@@ -22,7 +22,7 @@ struct marker_source {
 };
 
 /**
- * Takes one record. Called in the order of each file.
+ * Takes one record, or learns of a line that is none (marker.bad). Called in the order of each file.
  *
  * @return 0; a negative errno ends the read.
  */

@@ -148,6 +148,8 @@ static int take(void *arg, const struct marker_source *source, const struct mark
 {
 	struct log *l = arg;
 
+	if (m->bad)
+		return 0;
 	must(l->count < TOLD_MAX);
 	l->told[l->count++] = (struct told){ source->log, m->unix_ms, m->event };
 	return 0;

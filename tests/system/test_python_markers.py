@@ -82,9 +82,89 @@ def test_a_directory_that_everybody_may_write(folder: pathlib.Path) -> None:
 
 def test_a_record_that_is_too_long(folder: pathlib.Path) -> None:
     """Reaper would skip it: it is not written, and the next one is."""
-    done = run("with r.task('x' * 600): print('result')\nr.done()", folder)
-    assert done.returncode == 0 and done.stdout == "result\n"
-    assert [line.split()[2] for line in lines(folder)] == ["host", "done"]
+    done = run("log = r.Log('daemon')\nlog.write('done', worker='x' * 600)\n"
+               "log.write('done', worker=r.identity())\nprint(log.failures)", folder)
+    assert done.returncode == 0 and done.stdout == "1\n"
+    assert [line.split()[2] for line in lines(folder)] == ["daemon", "done"]
+
+
+@pytest.mark.parametrize("name, short", [
+    ("x" * 64, None), ("x" * 65, "sha256:9537C5FDF120482F7D58D25E9ED583F5"),
+    ("x" * 600, None), ("\u00e9" * 33, None), ("", None), ("a\0b", None),
+])
+def test_a_name_that_reaper_does_not_take(name: str, short: str | None, reaper: Reaper,
+                                          folder: pathlib.Path) -> None:
+    """A task without a name would run unseen: it gets one, as the jar gives it."""
+    run(f"with r.task({name!r}, job={name!r}): pass", folder)
+    _host, begin, end = lines(folder)
+    task = begin.split()[3]
+    assert end.split()[3] == task and task.replace("task", "job") in begin
+    assert task == f"task={name}" if name == "x" * 64 else task.startswith("task=sha256:")
+    assert short is None or task == f"task={short}"
+    checks = {c["name"] for c in reaper.run("--json", "doctor").doc["checks"]}
+    assert not checks & {"marker-records", "marker-words"}
+
+
+def test_a_name_that_comes_again(folder: pathlib.Path) -> None:
+    """For reaper a task that has ended stays ended: the next one of its name is another."""
+    run("with r.task('a/2'): pass\nwith r.task('a'): pass\n"
+        "with r.task('a'):\n    with r.task('a'): pass\n"
+        "r.NAMES_KEPT = 0\nwith r.task('b'): pass\nwith r.task('b'): pass", folder)
+    assert [re.sub(r"/\d{13}-", "/MS-", " ".join(line.split()[2:4]))
+            for line in lines(folder)[1:]] == [
+        "begin task=a/2", "end task=a/2", "begin task=a", "end task=a",
+        "begin task=a/3", "begin task=a/4", "end task=a/4", "end task=a/3",
+        "begin task=b/MS-5", "end task=b/MS-5", "begin task=b/MS-6", "end task=b/MS-6"]
+
+
+def test_names_in_a_log_that_others_write_too(folder: pathlib.Path) -> None:
+    """A forked child, and a program that this process was before, had tasks of the same names."""
+    run("import os, sys\nwith r.task('a'):\n"
+        "    if os.fork() == 0:\n        with r.task('a'): pass\n        r.done()\n        os._exit(0)\n"
+        "    os.wait()\n"
+        "sys.stdout.flush()\n"
+        "os.execv(sys.executable, [sys.executable, '-c', 'import reaper_markers as r\\n'\n"
+        "    'with r.task(\"a\"): pass'])", folder)
+    found = [line.split()[2:4] for line in lines(folder)[1:]]
+    assert [event for event, _ in found] == ["begin", "begin", "end", "done", "end", "begin", "end"]
+    parent, child, child_end, _done, parent_end, other, other_end = (task for _, task in found)
+    assert parent == parent_end == "task=a"
+    assert re.fullmatch(rf"task=a/{WHO}-2", child) and child == child_end
+    assert re.fullmatch(r"task=a/\d{13}-2", other) and other == other_end
+
+
+def test_a_log_that_could_not_be_opened_at_first(folder: pathlib.Path) -> None:
+    """What runs by then has begun before."""
+    run(f"import os\nr.RETRY_S = 0\nos.environ['REAPER_MARKER_DIR'] = '/proc/1/none'\n"
+        f"p = r.program()\np.begin('1')\nos.environ['REAPER_MARKER_DIR'] = {str(folder)!r}\n"
+        "p.begin('2')\np.end('2')", folder)
+    assert [" ".join(line.split()[2:4]) for line in lines(folder)[1:]] == [
+        "begin task=1", "begin task=2", "end task=2"]
+
+
+def test_a_record_that_was_lost(folder: pathlib.Path) -> None:
+    """Without it the others mislead: the log is emptied, and begun again when that is possible."""
+    done = run("import pathlib, resource\n"
+               "hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
+               "def limit(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))\n"
+               "def size(): print([f.stat().st_size for f in pathlib.Path(\n"
+               f"    {str(folder)!r}).rglob('*.log')])\n"
+               "p = r.program()\nwith r.task('1'): pass\n"
+               "limit(10)\np.begin('2', job='j')\nsize()\np.begin('3')\nsize()\n"
+               "limit(hard)\np.end('3')\np.end('2')\nprint(p.log.failures)", folder)
+    assert done.stdout.splitlines() == ["[0]", "[0]", "2"], done
+    assert len(done.stderr.splitlines()) == 1
+    assert [re.sub(rf" worker={WHO}| host=.*", "", line.split(" ", 2)[2]) for line in lines(folder)] == [
+        "host", "begin task=3", "begin task=2 job=j", "end task=3 outcome=ok", "end task=2 outcome=ok"]
+
+
+def test_a_forked_child_empties_nothing(folder: pathlib.Path) -> None:
+    """The log is its parent's."""
+    run("import os, resource\np = r.program()\nwith r.task('1'): pass\n"
+        "if os.fork() == 0:\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n    p.begin('2')\n    os._exit(0)\n"
+        "os.wait()\nr.done()", folder)
+    assert [line.split()[2] for line in lines(folder)] == ["host", "begin", "end", "done"]
 
 
 def test_what_is_forked_has_no_log_of_its_own(folder: pathlib.Path) -> None:

@@ -140,6 +140,11 @@ def test_done_and_hanging(reaper: Reaper, job, silent_peer: int) -> None:
 ROWS = {
     "a task runs": "r.program().begin('17')\n" + TERM,
     "a second task runs": TASK + "r.program().begin('18')\n" + TERM,
+    "a task of the same name runs": TASK + "r.program().begin('17')\n" + TERM,
+    "the begin of a second task was lost":
+        TASK + "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n"
+        "r.program().begin('18')\n" + TERM,
+    "a line is no record": TASK + "os.write(r.program().log._fd, b'reaper/1 1 beg\\n')\n" + TERM,
     "it has no task": "r.done()\n" + TERM,
     "no log": TERM,
     "a pool is promised": "log = r.Log('host', **{'class': 'nightly', 'pool': 'reported'})\n"

@@ -81,6 +81,10 @@ static void run_line(struct script *f, const char *line, const struct ledger_que
 		ledger_clock_stepped(f->ledger, a);
 	} else if (sscanf(line, "behind %" SCNu64, &a) == 1) {
 		ledger_set_behind(f->ledger, (uint32_t)a);
+	} else if (strcmp(line, "bad") == 0) {
+		const struct marker bad = { .bad = true };
+
+		cr_assert_eq(ledger_add(f->ledger, &f->source, &bad), 0);
 	} else if (strcmp(line, "part") == 0) {
 		ledger_set_whole(f->ledger, false);
 	} else if (strcmp(line, "ask") == 0) {

@@ -5,6 +5,7 @@
  *   log NUMBER OWNER            the records that follow are of this log
  *   TIME EVENT KEY=VALUE...     a record; n=* counts as the host should, BOOT and WHO stand for the usual
  *   beats FROM TO STEP          a beat every STEP ms
+ *   bad                         a line that is no record
  *   forget NUMBER               the log is gone
  *   step TIME                   the wall clock was stepped
  *   behind UID, part            a log of that owner, some log, was not read to its end

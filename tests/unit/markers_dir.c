@@ -82,6 +82,10 @@ int dir_sink(void *arg, const struct marker_source *source, const struct marker 
 
 	if (t->refuse)
 		return t->refuse;
+	if (m->bad) {
+		t->bad++;
+		return 0;
+	}
 	t->log[i] = source->log;
 	t->owner[i] = source->owner;
 	t->ms[i] = m->unix_ms;
@@ -104,7 +108,7 @@ int dir_read(void)
 	int before = dup(0), after, err;
 
 	close(before);
-	taken.count = taken.forgotten = 0;
+	taken.count = taken.bad = taken.forgotten = 0;
 	err = markers_read(dir_reader, dir_sink, dir_forget, &taken, &counts);
 	after = dup(0);
 	close(after);

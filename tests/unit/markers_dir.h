@@ -20,6 +20,7 @@ enum {
 /* What the sink was given by the last read; of very many only the last ones. */
 struct dir_taken {
 	unsigned count;
+	unsigned bad; /* lines that are no records; nothing else here is theirs */
 	uint32_t log[DIR_TAKEN_MAX];
 	uid_t owner[DIR_TAKEN_MAX];
 	uint64_t ms[DIR_TAKEN_MAX];

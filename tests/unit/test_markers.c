@@ -207,6 +207,8 @@ Test(markers, noise_is_counted_and_skipped)
 		cr_assert_eq(taken.count, 2 + good, "%s: %u", noise[i].why, taken.count);
 		cr_assert_eq(taken.ms[taken.count - 1], 7, "%s", noise[i].why);
 		cr_assert_eq(counts.bad, noise[i].bad, "%s: %u", noise[i].why, counts.bad);
+		cr_assert_eq(taken.bad, good ? 0 : noise[i].bad, "%s: the sink is told",
+			     noise[i].why);
 		cr_assert_str_eq(counts.first_bad, noise[i].first, "%s", noise[i].why);
 		cr_assert(counts.whole);
 	}
@@ -245,6 +247,7 @@ Test(markers, long_lines_are_skipped_wherever_a_block_ends)
 		cr_assert_eq(taken.count, len <= MARKER_LINE_MAX ? 3 : 2, "%zu", len);
 		cr_assert_eq(taken.ms[taken.count - 1], 7, "%zu", len);
 		cr_assert_eq(counts.bad, len <= MARKER_LINE_MAX ? 1 : 2, "%zu", len);
+		cr_assert_eq(taken.bad, counts.bad, "%zu", len);
 		cr_assert(strstr(counts.first_bad, len <= MARKER_LINE_MAX
 							   ? ":4: expected reaper/1"
 							   : ":2: expected at most 512"),
@@ -259,13 +262,33 @@ Test(markers, a_line_that_never_ends_is_counted_once)
 	memset(half, 'y', sizeof(half));
 	dir_write("a.log", half, sizeof(half), O_TRUNC);
 	cr_assert_eq(dir_read(), 0);
+	cr_assert_eq(taken.bad, 1);
 	dir_write("a.log", half, sizeof(half), O_APPEND);
 	cr_assert_eq(dir_read(), 0);
 	dir_append("a.log", "\nreaper/1 7 beat n=0\n");
 	cr_assert_eq(dir_read(), 0);
 	cr_assert_eq(counts.bad, 1);
+	cr_assert_eq(taken.bad, 0);
 	cr_assert_eq(taken.count, 1);
 	cr_assert_eq(taken.log[0], 1);
+}
+
+/* A sink without memory gets the line again; it is one all the same. */
+Test(markers, a_bad_line_is_told_until_it_is_taken)
+{
+	static char endless[700];
+
+	memset(endless, 'y', sizeof(endless));
+	dir_log("a.log", "x\n");
+	dir_write("b.log", endless, sizeof(endless), O_TRUNC);
+	for (unsigned i = 0; i < 2; i++) {
+		taken.refuse = -ENOMEM;
+		cr_assert_eq(dir_read(), -ENOMEM);
+	}
+	taken.refuse = 0;
+	cr_assert_eq(dir_read(), 0);
+	cr_assert_eq(taken.bad, 2);
+	cr_assert_eq(counts.bad, 2);
 }
 
 Test(markers, a_sparse_giant_is_read_piece_by_piece)

@@ -34,8 +34,7 @@ static void write_log(const struct tmpdir *d, int i)
 static int count_record(void *arg, const struct marker_source *source, const struct marker *m)
 {
 	(void)source;
-	(void)m;
-	++*(int *)arg;
+	*(int *)arg += !m->bad;
 	return 0;
 }
 

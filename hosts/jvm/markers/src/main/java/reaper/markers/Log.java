@@ -58,6 +58,8 @@ public final class Log implements AutoCloseable {
     private static final long PAUSE_NS = TimeUnit.MICROSECONDS.toNanos(20);
     private static final long SIZE_MAX = 8 << 20;
     private static final String PROPERTY = "reaper.markers.";
+    private static final String REPORTED = "reported";
+    private static final String NONE = "none";
 
     /** What a host promises of its class, and where the log goes. */
     public static final class Builder {
@@ -77,7 +79,7 @@ public final class Log implements AutoCloseable {
 
         /** Promises pool=none: no worker is used for a second task. */
         public Builder neverReuses() {
-            pool = "none";
+            pool = NONE;
             snapshots = null;
             return this;
         }
@@ -87,7 +89,7 @@ public final class Log implements AutoCloseable {
          * own; null, or an exception, and there is no beat this time.
          */
         public Builder reports(Supplier<Snapshot> pools) {
-            pool = "reported";
+            pool = REPORTED;
             snapshots = pools;
             return this;
         }
@@ -149,7 +151,6 @@ public final class Log implements AutoCloseable {
     private final List<Path> stale = new ArrayList<>(); // by the thread that opens files
     private final Thread thread;
     private long triedNs;
-    private boolean weakened;
     private volatile boolean closed;
 
     private Log(Builder b) {
@@ -184,7 +185,10 @@ public final class Log implements AutoCloseable {
         return Integer.parseInt(System.getProperty(PROPERTY + "opened." + className, "0"));
     }
 
-    /** Says that a task runs, before it may take a worker. One of the two names may be null. */
+    /**
+     * Says that a task runs, before it may take a worker. One of the two names may be null. An id
+     * is never used again: a task that has ended stays ended.
+     */
     public Task begin(String task, String job) {
         Task t = new Task(this, task, job);
 
@@ -287,11 +291,13 @@ public final class Log implements AutoCloseable {
         }
     }
 
-    /** Takes pool=reported back, when the pool turned out not to be readable; tasks= stays. */
+    /**
+     * Takes pool=reported back, when the pool turned out not to be readable; tasks= stays. That
+     * takes a new file: until there is one, nothing beats.
+     */
     public void reportNoMore() {
         pool = "unknown";
         snapshots = null;
-        weakened = true;
     }
 
     void write(Record record) {
@@ -361,16 +367,24 @@ public final class Log implements AutoCloseable {
     }
 
     private boolean needsNewFile() {
-        return isBroken() || weakened || segment.grown() >= sizeMax || !segment.isThere();
+        return isBroken() || promisesTooMuch() || segment.grown() >= sizeMax || !segment.isThere();
     }
 
-    /** Lists the pool; false: it cannot be listed now, so there must be no beat. */
+    /** It says that each beat follows a list of the pool, and nobody lists it any more. */
+    private boolean promisesTooMuch() {
+        return segment.isReported() && snapshots == null;
+    }
+
+    /**
+     * Lists the pool; false: it cannot be listed now, so there must be no beat. A beat without a
+     * list would say that the pool is empty.
+     */
     private boolean list() {
         Supplier<Snapshot> s = snapshots;
         Snapshot snapshot;
 
         if (s == null)
-            return true;
+            return !promisesTooMuch();
         snapshot = s.get();
         if (snapshot == null)
             return false;
@@ -427,7 +441,6 @@ public final class Log implements AutoCloseable {
             if (!alone(() -> segment = next))
                 return; // there is a next time
             fresh = null;
-            weakened = false;
             if (old != null) {
                 stale.add(old.path());
                 old.close();
@@ -440,9 +453,19 @@ public final class Log implements AutoCloseable {
                 stale.removeIf(Log::remove);
         } catch (IOException | RuntimeException e) {
             complain(e);
+            if (old != null && misleads(old))
+                remove(old.path());
         } finally {
             discard(fresh);
         }
+    }
+
+    /**
+     * A `begin` may be missing in it, and with pool=none its `end` alone would be believed: better
+     * no log. What the reader needs beats for, it does not believe without them.
+     */
+    private boolean misleads(Segment old) {
+        return old.isLossy() && pool.equals(NONE);
     }
 
     private Segment create() throws IOException {
@@ -451,11 +474,12 @@ public final class Log implements AutoCloseable {
         String who = Self.identity();
         String name = "host-" + who.replace(':', '-') + '-'
             + className.replaceAll("[^A-Za-z0-9._-]", "_") + '-' + count("file") + ".log";
-        byte[] host = hostRecord(who, app).line();
-        Segment s = new Segment(place.resolve(name));
+        String promise = pool; // once: it may be taken back meanwhile
+        byte[] host = hostRecord(who, promise, app).line();
+        Segment s = new Segment(place.resolve(name), promise.equals(REPORTED));
 
         try {
-            s.put(host != null ? host : hostRecord(who, null).line());
+            s.put(host != null ? host : hostRecord(who, promise, null).line());
             return s;
         } catch (IOException | RuntimeException e) {
             discard(s);
@@ -463,9 +487,9 @@ public final class Log implements AutoCloseable {
         }
     }
 
-    private Record hostRecord(String who, String forPeople) throws IOException {
+    private Record hostRecord(String who, String promise, String forPeople) throws IOException {
         return new Record("host").with("host", who).with("boot", Self.bootId())
-            .with("pidns", Self.pidNamespace()).name("class", className).with("pool", pool)
+            .with("pidns", Self.pidNamespace()).name("class", className).with("pool", promise)
             .with("tasks", tasks).with("pool_timeout", timeoutMs).name("app", forPeople);
     }
 

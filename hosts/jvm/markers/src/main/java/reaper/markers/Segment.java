@@ -22,14 +22,16 @@ final class Segment {
     private final Path path;
     private final Object key;
     private final FileOutputStream out;
+    private final boolean reported;
     private final AtomicLong bytes = new AtomicLong();
     private final AtomicLong sinceBeat = new AtomicLong();
     private final AtomicBoolean torn = new AtomicBoolean();
     private volatile boolean lossy;
     private volatile long said; // bytes of what was said again when it was new
 
-    Segment(Path path) throws IOException {
+    Segment(Path path, boolean reported) throws IOException {
         this.path = path;
+        this.reported = reported;
         Files.createFile(path, PosixFilePermissions.asFileAttribute(
             PosixFilePermissions.fromString("rw-r--r--")));
         try {
@@ -107,6 +109,11 @@ final class Segment {
     /** A record of it was lost: nothing but a new file makes it whole. */
     boolean isLossy() {
         return lossy;
+    }
+
+    /** Its first record says pool=reported: each beat says that the pool was listed before it. */
+    boolean isReported() {
+        return reported;
     }
 
     /** Its name still leads to it; a cleaner of old files may have removed it. */

@@ -316,6 +316,21 @@ class LogTest {
         }
     }
 
+    /** Its `begin` was lost: nobody may conclude from its `end` that nothing runs. */
+    @Test
+    void leavesNoLogThatMisleads() throws Exception {
+        try (Log log = log().beatEvery(20).neverReuses().open()) {
+            Path first = log.path();
+            String next = first.getFileName().toString().replaceFirst("-1[.]log$", "-");
+            assertTrue(next.endsWith("-"), next);
+            for (int i = 2; i < 1000; i++)
+                Files.createDirectory(folder.resolve(next + i + ".log"));
+            log.write(new Record("begin").with("task", "x".repeat(600)));
+            Reader.await("no log", () -> !Files.exists(first));
+            assertEquals(first, log.path());
+        }
+    }
+
     @Test
     void findsANameForEveryTask() throws Exception {
         try (Log log = log().open()) {
@@ -390,6 +405,34 @@ class LogTest {
             assertEquals("all", host.get("tasks"));
             Reader.await("beats go on", () -> Reader.beats(Reader.read(log.path())) > 1);
         }
+    }
+
+    /** Two beats with no list between them would prove that nobody is pooled. */
+    @Test
+    void doesNotBeatWhereAPromiseCannotBeTakenBack() throws Exception {
+        Path place = folder.resolve("place"), moved = folder.resolve("moved");
+
+        try (Log log = log().folder(place).beatEvery(20).reports(Snapshot::new).open()) {
+            Path file = moved.resolve(log.path().getFileName());
+            Files.move(place, moved);
+            Files.createFile(place);
+            Reader.await("beats", () -> Reader.beats(Reader.read(file)) > 1);
+            log.reportNoMore();
+            awaitFailures(log, 2); // the beat that was on its way is written
+            int beats = Reader.beats(Reader.read(file));
+            awaitFailures(log, 5);
+            assertEquals(beats, Reader.beats(Reader.read(file)));
+            Files.delete(place);
+            Reader.await("a new file", () -> log.path().startsWith(place));
+            assertEquals("unknown", Reader.read(log.path()).get(0).get("pool"));
+            Reader.await("beats again", () -> Reader.beats(Reader.read(log.path())) > 1);
+        }
+    }
+
+    private static void awaitFailures(Log log, long more) throws Exception {
+        long until = log.failures() + more;
+
+        Reader.await("it tries again", () -> log.failures() >= until);
     }
 
     @Test
