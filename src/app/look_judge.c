@@ -72,11 +72,13 @@ int look_markers(struct look *l, struct audit *a)
 	return 0;
 }
 
-static bool is_single(const struct audit *a, pid_t pid)
+/* A program that is the host of itself alone is nobody's host, and a worker's code may write what it
+ * likes. */
+static bool is_judged(const struct audit *a, pid_t pid)
 {
 	const struct subject *s = audit_find(a, pid);
 
-	return s && s->role == ROLE_SINGLE;
+	return s && role_is_judged(s->role);
 }
 
 int look_logged_hosts(struct look *l, struct audit *a)
@@ -86,9 +88,12 @@ int look_logged_hosts(struct look *l, struct audit *a)
 	for (size_t i = 0; ledger_host_at(l->ledger, i, &h); i++) {
 		const struct proc *p = snapshot_find(&a->snapshot, h.id.pid);
 
-		/* One that is the host of itself alone is nobody's host. */
-		if (p && !tree_is_nothing(p) && h.pid_ns == l->self.pid_ns &&
-		    ident_equal(p->id, h.id) && !is_single(a, h.id.pid) && tree_add_host(a, p) < 0)
+		/* Whoever may write a log may not name other users' processes hosts, which are never ended. */
+		if (!p || tree_is_nothing(p) || h.pid_ns != l->self.pid_ns ||
+		    !ident_equal(p->id, h.id) || (h.owner && h.owner != p->uid) ||
+		    is_judged(a, h.id.pid))
+			continue;
+		if (tree_add_host(a, p) < 0)
 			return -ENOMEM;
 	}
 	return 0;

@@ -171,6 +171,8 @@ static void prepare(struct reap *r, struct victim *v)
 		return;
 	/* A worker's handler may be its daemon's, which ends the whole group; a program's is its own. */
 	v->kill_at_once = v->role == ROLE_WORKER && !s->facts.term_default;
+	if (v->role == ROLE_HELPER)
+		reap_prepare_helper(r, v, &s->ev);
 	v->anon_bytes = s->ev.pss_bytes != UNKNOWN_U64 ? s->ev.pss_bytes : s->ev.anon_bytes;
 }
 

@@ -8,6 +8,7 @@
 #include "app/reap_check.h"
 #include "base/clock.h"
 #include "base/pin.h"
+#include "correlate/correlate.h"
 #include "observe/evidence.h"
 #include "report/json.h"
 
@@ -15,6 +16,8 @@
 enum {
 	DEPTH_MAX = 256
 };
+
+static const char another[] = "it may be of another host or daemon than its worker";
 
 static bool is_wanted(const struct reap *r, const struct subject *helper)
 {
@@ -59,15 +62,24 @@ static const char *objection(const struct reap *r, struct proc *p, const struct 
 	return NULL;
 }
 
-/* It, or one between it and its worker, may be a daemon: its command line could not be read. */
-static bool may_be_a_daemons(const struct snapshot *s, const struct proc *p, pid_t worker)
+/* One between it and its worker is a host or a daemon, or may be one, as it may be itself: a command line
+ * could not be read. */
+static bool may_be_anothers(const struct snapshot *s, const struct proc *p, pid_t worker)
 {
 	for (int depth = 0; p && p->id.pid != worker && depth < DEPTH_MAX; depth++) {
-		if (p->argv_unread)
+		if (p->argv_unread || (depth && p->listed))
 			return true;
 		p = snapshot_find(s, p->ppid);
 	}
 	return false;
+}
+
+void reap_prepare_helper(const struct reap *r, struct victim *v, const struct evidence *e)
+{
+	const struct subject *worker = audit_find(&r->second, r->victims[v->worker].id.pid);
+
+	v->kill_at_once = worker && worker->role == ROLE_WORKER && e->pgrp == worker->ev.pgrp &&
+			  !correlate_term_is_default(e);
 }
 
 void reap_spare_helpers(struct reap *r, size_t from)
@@ -84,9 +96,9 @@ void reap_spare_helpers(struct reap *r, size_t from)
 			why = "it is no helper any more";
 		else if (r->victims[v->worker].stage == ACT_DONE)
 			why = "its worker is not ended";
-		else if (may_be_a_daemons(&r->second.snapshot,
-					  snapshot_find(&r->second.snapshot, s->id.pid), w->id.pid))
-			why = "it may be a daemon's: a command line could not be read";
+		else if (may_be_anothers(&r->second.snapshot,
+					 snapshot_find(&r->second.snapshot, s->id.pid), w->id.pid))
+			why = another;
 		else
 			why = objection(r, snapshot_find(&r->second.snapshot, s->id.pid), &s->ev,
 					&w->ev);
@@ -132,8 +144,8 @@ static const struct victim *victim_above(const struct reap *r, const struct snap
 	return NULL;
 }
 
-static int write_intent(const struct reap *r, const struct subject *s, const struct subject *worker,
-			struct buf *lines)
+static int write_intent(const struct reap *r, const struct victim *v, const struct subject *s,
+			const struct subject *worker, struct buf *lines)
 {
 	const struct json_intent intent = {
 		.wall_ms = clock_wall_ms(),
@@ -141,6 +153,7 @@ static int write_intent(const struct reap *r, const struct subject *s, const str
 		.subject = s,
 		.worker = worker,
 		.policy = &r->config->policy,
+		.kill_at_once = v->kill_at_once,
 	};
 
 	return json_intent(&intent, lines);
@@ -166,9 +179,10 @@ static int add_helper(struct reap *r, struct proc *p, size_t at, struct buf *lin
 		return 0;
 	}
 	v->anon_bytes = e.anon_bytes;
+	reap_prepare_helper(r, v, &e);
 	s.ev = e;
 	s.verdict = worker->verdict;
-	return write_intent(r, &s, worker, lines) < 0 ? -ENOMEM : 1;
+	return write_intent(r, v, &s, worker, lines) < 0 ? -ENOMEM : 1;
 }
 
 static bool has_room(const struct reap *r, size_t worker)
@@ -203,6 +217,20 @@ static int add_new(struct reap *r, struct snapshot *s, struct buf *lines)
 	return added;
 }
 
+/* What has become a host, a daemon or one of theirs since the second look is let alone. */
+static void spare_pending(struct reap *r, const struct snapshot *s)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		struct victim *v = &r->victims[i];
+		const struct proc *p = snapshot_find(s, v->id.pid);
+
+		if (v->role == ROLE_HELPER && v->stage == ACT_PINNED && p &&
+		    ident_equal(p->id, v->id) &&
+		    (p->listed || may_be_anothers(s, p, r->victims[v->worker].id.pid)))
+			act_close(v, OUTCOME_SPARED, another);
+	}
+}
+
 int reap_find_new_helpers(struct reap *r)
 {
 	_cleanup_(audit_done) struct audit now = { 0 };
@@ -210,8 +238,10 @@ int reap_find_new_helpers(struct reap *r)
 	size_t before = r->count;
 	int err = look_who(r->look, &now);
 
-	if (err == 0)
+	if (err == 0) {
+		spare_pending(r, &now.snapshot);
 		err = add_new(r, &now.snapshot, &lines);
+	}
 	if (err >= 0 && lines.failed)
 		err = -ENOMEM;
 	if (err > 0) {

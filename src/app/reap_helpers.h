@@ -28,7 +28,15 @@ int reap_pin_helpers(struct reap *r, const struct audit *first, size_t worker, s
 void reap_spare_helpers(struct reap *r, size_t from);
 
 /**
- * Lists the processes again, and pins what is below a victim, new and unguarded, with its intent written.
+ * Notes whether a helper gets SIGKILL at once: where it does not end by SIGTERM and is in its worker's process
+ * group, which is the pool's, a handler like `trap 'kill 0' TERM` would end the daemon and all its workers.
+ *
+ * @param e	what was seen of the helper.
+ */
+void reap_prepare_helper(const struct reap *r, struct victim *v, const struct evidence *e);
+
+/**
+ * Lists the processes again, spares the helpers that are a host's or a daemon's by now, and pins what is below a victim, new and unguarded, with its intent written.
  *
  * @return how many were added; negative errno: none was.
  */

@@ -209,7 +209,7 @@ static void add_memory(const struct subject *s, struct facts *f)
 	f->until_limit_ms = s->memory->until_limit_ms;
 }
 
-static bool term_is_default(const struct evidence *e)
+bool correlate_term_is_default(const struct evidence *e)
 {
 	uint64_t term = 1ull << (SIGNAL_TERM - 1);
 
@@ -233,7 +233,7 @@ void correlate_facts(const struct correlate_input *in, struct subject *s)
 	add_markers(in, s, f);
 	add_memory(s, f);
 	f->host_gone = correlate_host_gone(in->audit, in->tree, s);
-	f->term_default = term_is_default(&s->ev);
+	f->term_default = correlate_term_is_default(&s->ev);
 	for (size_t i = 0; i < FENCE_COUNT; i++) {
 		f->seen_ms[i] = UNKNOWN_U64;
 		if (in->before && in->before->fence_ms[i] != UNKNOWN_U64)

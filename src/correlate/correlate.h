@@ -27,6 +27,13 @@ struct correlate_input {
 void correlate_mark_ancestors(struct audit *a, pid_t self);
 
 /**
+ * Tells what SIGTERM does to a process (signal(7)).
+ *
+ * @return true: it ends it; false: it is caught, ignored or blocked, or nobody knows.
+ */
+bool correlate_term_is_default(const struct evidence *e);
+
+/**
  * Fills s->facts from its evidence, socket and markers and from the history.
  */
 void correlate_facts(const struct correlate_input *in, struct subject *s);

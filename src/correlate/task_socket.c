@@ -39,18 +39,24 @@ const char *task_socket_listener(const struct evidence *daemon, const struct soc
 				 uint16_t *ret_port)
 {
 	const char *path = "";
+	uint16_t port = 0;
+	bool several = false;
 
-	*ret_port = 0;
 	for (size_t i = 0; table && i < daemon->socket_count; i++) {
 		const struct inet_row *inet = socket_table_inet(table, daemon->sockets[i].ino);
 		const struct unix_row *row = socket_table_unix(table, daemon->sockets[i].ino);
 
-		if (inet && inet->state == TCP_STATE_LISTEN && !*ret_port)
-			*ret_port = inet->local.port;
-		if (row && row->listening && !path[0])
+		if (inet && inet->state == TCP_STATE_LISTEN) {
+			several |= path[0] || (port && port != inet->local.port);
+			port = inet->local.port;
+		}
+		if (row && row->listening) {
+			several |= port || (path[0] && strcmp(path, row->path) != 0);
 			path = row->path;
+		}
 	}
-	return path;
+	*ret_port = several ? 0 : port;
+	return several ? "" : path;
 }
 
 static bool is_daemons(const struct task_socket_input *in, uint64_t ino)

@@ -58,9 +58,10 @@ void task_socket_judge(const struct task_socket_input *in, const struct task_soc
 bool task_socket_signed_off(const struct evidence *e, const struct task_socket *s);
 
 /**
- * Finds what a daemon listens on.
+ * Finds what a daemon listens on. One that listens twice (an exporter, a debugger) is as one of which that
+ * is not known: a connection of the other kind, inherited by a worker, is no task socket.
  *
- * @param ret_port	0 if it listens on no TCP port.
+ * @param ret_port	0 if it listens on no TCP port, or on more.
  * @return its path in the table, or "".
  */
 const char *task_socket_listener(const struct evidence *daemon, const struct socket_table *table,

@@ -59,8 +59,11 @@ static bool words_match(const struct words *w, const struct proc *p, const char 
 	return at != NULL;
 }
 
+/* What stands behind the end of an argv that is too long may be the word that excludes it. */
 static bool excluded(const struct worker_class *c, const struct proc *p)
 {
+	if (c->exclude_args.count && p->argv_cut)
+		return true;
 	for (const char *at = proc_argv_next(p, NULL); at; at = proc_argv_next(p, at))
 		for (size_t i = 0; i < c->exclude_args.count; i++) {
 			const char *word = c->exclude_args.choice[i].word[0];

@@ -131,7 +131,8 @@ def step_helper(task: Task, name: str | None = None) -> None:
 
 
 def step_nested_host(task: Task) -> None:
-    """A host of its own below the worker: a child called java, and its daemon without a worker."""
+    """A host of its own below the worker: a child called java, its daemon without a worker, and another
+    program of its own."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -140,11 +141,12 @@ def step_nested_host(task: Task) -> None:
                                   stdout=subprocess.PIPE, env={**os.environ,
                                                                "MINI_HOST_LISTEN": "tcp"})
         daemon.stdout.readline()
-        os.write(writer, struct.pack("!i", daemon.pid))
+        plain = subprocess.Popen(["sleep", str(FOREVER_S)])
+        os.write(writer, struct.pack("!ii", daemon.pid, plain.pid))
         time.sleep(FOREVER_S)
         os._exit(0)
     os.close(writer)
-    task.helpers += [pid, struct.unpack("!i", os.read(reader, 4))[0]]
+    task.helpers += [pid, *struct.unpack("!ii", os.read(reader, 8))]
 
 
 def step_subprocess(task: Task) -> None:
@@ -155,6 +157,15 @@ def step_subprocess(task: Task) -> None:
 
 def step_session_subprocess(task: Task) -> None:
     child = subprocess.Popen(["sleep", str(FOREVER_S)], start_new_session=True)
+    kept.append(child)
+    task.helpers.append(child.pid)
+
+
+def step_session_trap(task: Task, path: str) -> None:
+    """Start a shell in a session of its own that cleans up when it is told to end."""
+    child = subprocess.Popen(["sh", "-c", f"trap 'echo $$ > {path}; exit' TERM; echo; sleep {FOREVER_S} & wait"],
+                             start_new_session=True, stdout=subprocess.PIPE)
+    child.stdout.readline()
     kept.append(child)
     task.helpers.append(child.pid)
 
@@ -411,6 +422,7 @@ STEPS: dict[str, Callable[..., None]] = {
     "segv": step_segv,
     "select": step_select,
     "session-subprocess": step_session_subprocess,
+    "session-trap": step_session_trap,
     "setuid": step_setuid,
     "signoff": step_signoff,
     "sleep": step_sleep,

@@ -292,6 +292,40 @@ def test_foreign_owner(reaper: Reaper, worker: Worker) -> None:
     assert worker.serves()
 
 
+@needs_root
+@pytest.mark.parametrize("own", [True, False])
+def test_a_worker_that_is_named_a_host(reaper: Reaper, module_host: MiniHost, own: bool) -> None:
+    """A host is never ended: nobody may have that for a worker, whosever log says so."""
+    owner = 0 if own else STRANGER_UID
+    leak, = module_host.daemon().leak()
+    sub = reaper.marker_dir / "sub"
+    sub.mkdir(mode=0o755)
+    (sub / "a.log").write_text(stamp(f"host host={leak.pid}:{leak.start} boot={BOOT_ID} "
+                                     f"pidns={PID_NS} class=pyspark"))
+    os.chown(sub / "a.log", owner, owner)
+    os.chown(sub, owner, owner)
+    result = reaper.audit_until_due((), leak)
+    assert leak.pid not in [h["pid"] for h in result.doc["hosts"]]
+    leak.pinned.kill()
+
+
+@needs_root
+def test_a_stranger_names_a_host(reaper: Reaper, module_host: MiniHost) -> None:
+    """A log names a process of its owner a host, and nobody else's."""
+    mine = procs.stat(os.getpid())
+
+    def named(owner: int) -> bool:
+        log = reaper.marker_dir / "sub" / "a.log"
+        log.parent.mkdir(mode=0o755, exist_ok=True)
+        log.write_text(stamp(f"host host={os.getpid()}:{mine.start} boot={BOOT_ID} "
+                             f"pidns={PID_NS} class=pyspark"))
+        os.chown(log, owner, owner)
+        os.chown(log.parent, owner, owner)
+        return os.getpid() in [h["pid"] for h in reaper.audit().doc["hosts"]]
+
+    assert named(0) and not named(STRANGER_UID)
+
+
 def test_group_writable_marker_dir(reaper: Reaper, worker: Worker) -> None:
     """A log that lies in a directory where others may replace it."""
     (reaper.marker_dir / "a.log").write_text(retiring(worker))

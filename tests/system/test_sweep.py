@@ -159,6 +159,34 @@ def test_caught_term(reaper: Reaper, host: MiniHost, daemon: Daemon,
     assert not heard.exists()
 
 
+def test_helper_that_catches_term(reaper: Reaper, host: MiniHost, daemon: Daemon,
+                                  workdir: pathlib.Path) -> None:
+    """Its handler may end its process group, which is the whole pool (`trap 'kill 0' TERM`)."""
+    worker = daemon.open()
+    heard = workdir / "heard"
+    worker.task(f"catch-term {heard} then helper then poll")
+    worker.close()
+    reaper.wait_due(worker)
+    reaper.sweep(host, settings={"policy.term_grace": "30s"}).expect(0)
+    assert worker.pinned.has_ended() and worker.helpers[0].has_ended()
+    assert not heard.exists()
+    signals = {r["pid"]: r["signal"] for r in reaper.audit_records() if r["record"] == "intent"}
+    assert signals == {worker.pid: signal.SIGKILL, worker.helpers[0].pid: signal.SIGKILL}
+
+
+def test_helper_in_a_session_of_its_own(reaper: Reaper, host: MiniHost, daemon: Daemon,
+                                        workdir: pathlib.Path) -> None:
+    """Its handler is its own: it may clean up."""
+    worker = daemon.open()
+    heard = workdir / "heard"
+    worker.task(f"session-trap {heard} then poll")
+    worker.close()
+    reaper.wait_due(worker)
+    reaper.sweep(host).expect(0)
+    assert worker.pinned.has_ended() and worker.helpers[0].has_ended()
+    assert heard.exists()
+
+
 @needs_strace
 def test_term_then_kill(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """SIGTERM that does not help is followed by SIGKILL after term_grace, not before."""
@@ -209,16 +237,17 @@ def test_helpers_no(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
 
 
 def test_host_below_a_worker(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
-    """A host and a daemon are never ended, not even as a worker's descendants, nor seen from
-    another host's tree alone."""
+    """A host and a daemon are never ended, nor what is theirs, not even as a worker's descendants, nor
+    seen from another host's tree alone."""
     worker = daemon.open()
     worker.task("nested-host then subprocess then poll")
     worker.close()
     reaper.audit_until_due(host, worker)
     reaper.sweep(host).expect(0)
-    nested, nested_daemon, plain = worker.helpers
+    nested, nested_daemon, nested_plain, plain = worker.helpers
     assert worker.pinned.has_ended() and plain.has_ended(1)
     assert not nested.has_ended(1) and not nested_daemon.has_ended()
+    assert not nested_plain.has_ended()
 
 
 def test_helper_of_an_orphan(reaper: Reaper, host: MiniHost) -> None:

@@ -187,6 +187,26 @@ Test(class, singles)
 	cr_expect_not(class_matches_host(&c, "java"), "nor hosts");
 }
 
+/* What could not be read keeps. */
+Test(class, what_may_be_excluded_is)
+{
+	struct worker_class c = nightly(), daemons = pyspark();
+	char script[] = "python3\0nightly.py", module[] = "python\0-m\0pyspark.daemon";
+	struct proc p = { .argv = script, .argv_len = sizeof(script) };
+
+	for (unsigned cut = 0; cut < 2; cut++) {
+		p.argv_cut = cut;
+		cr_expect_eq(class_matches_single(&c, &p), !cut);
+	}
+	c.exclude_args.count = 0;
+	cr_expect(class_matches_single(&c, &p), "nothing excludes");
+	p.argv = module;
+	p.argv_len = sizeof(module);
+	cr_expect_not(class_matches_argv(&daemons, &p));
+	p.argv_cut = false;
+	cr_expect(class_matches_argv(&daemons, &p));
+}
+
 static const struct {
 	const char *why, *want;
 	const char *argv;

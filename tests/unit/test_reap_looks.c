@@ -276,8 +276,8 @@ enum {
 	BETWEEN = 10000000, /* greater than any pid */
 };
 
-/* A helper of a worker's child; one of the two, or none, is not known for what it is. */
-static bool is_spared(pid_t unread, pid_t worker, pid_t helper)
+/* A helper of a worker's child; one of the two, or none, is not known for what it is, or is a host. */
+static bool is_spared(pid_t unread, pid_t listed, pid_t worker, pid_t helper)
 {
 	struct scene s;
 	struct subject *seen;
@@ -293,11 +293,14 @@ static bool is_spared(pid_t unread, pid_t worker, pid_t helper)
 	cr_assert_eq(evidence_look(s.reap.victims[1].dirfd, helper, 0, NULL, &seen->ev), 0);
 	seen->id = s.reap.victims[1].id;
 	seen->role = ROLE_HELPER;
-	procs[0] =
-		(struct proc){ .id.pid = helper, .ppid = BETWEEN, .argv_unread = unread == helper };
+	procs[0] = (struct proc){ .id.pid = helper,
+				  .ppid = BETWEEN,
+				  .argv_unread = unread == helper,
+				  .listed = listed == helper };
 	procs[1] = (struct proc){ .id.pid = BETWEEN,
 				  .ppid = worker,
-				  .argv_unread = unread == BETWEEN };
+				  .argv_unread = unread == BETWEEN,
+				  .listed = listed == BETWEEN };
 	snapshot_done(&s.reap.second.snapshot);
 	s.reap.second.snapshot = (struct snapshot){ .procs = procs, .count = 2 };
 	reap_spare_helpers(&s.reap, 0);
@@ -310,9 +313,11 @@ Test(reap_looks, a_helper_that_may_be_a_daemons_is_spared)
 {
 	pid_t worker = live_start(live_pause, NULL), helper = live_start(live_pause, NULL);
 
-	cr_expect_not(is_spared(0, worker, helper), "all is known");
-	cr_expect(is_spared(helper, worker, helper));
-	cr_expect(is_spared(BETWEEN, worker, helper));
+	cr_expect_not(is_spared(0, 0, worker, helper), "all is known");
+	cr_expect(is_spared(helper, 0, worker, helper));
+	cr_expect(is_spared(BETWEEN, 0, worker, helper));
+	cr_expect(is_spared(0, helper, worker, helper), "it is a host");
+	cr_expect(is_spared(0, BETWEEN, worker, helper), "it is of another host");
 	live_end(worker);
 	live_end(helper);
 }
