@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives the number of a victim to a stranger in the middle of its end: `pid_reuse [--control] TRIALS`.
+ * Gives the number of a victim to a stranger in the middle of its end: `pid_reuse [--control] NUMBERS`.
  *
  * In a pid namespace of its own, where clone3(2) can be told which number to give. Each trial pins a
  * process, looks at it and ends it with reaper's own objects (act.c, pin.c, reap.c, reap_check.c,
@@ -8,7 +8,7 @@
  * killed and its number is given away. The stranger must get no signal and keep its priority. With --control the signals go
  * by number, as kill(2) sends them: then strangers must be seen to be hit, or this test sees nothing.
  *
- * Exit status: 0; 1: a stranger was hit (--control: none was); 77: not allowed to do this here.
+ * Exit status: 0; 1: a stranger was hit (--control: none was), or too few numbers were given away; 77: not allowed to do this here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +36,10 @@
 #include "observe/evidence.h"
 
 enum {
-	NUMBER = 4000, /* that is given away */
-	TRIALS_MAX = 100000000,
+	NUMBER = 4000,       /* that is given away */
+	UNDISTURBED = 8,     /* ends of each kind, to count their calls */
+	TRIALS_EACH_MAX = 4, /* for each number that is given away */
+	NUMBERS_MAX = 100000000,
 	KILL_GRACE_MS = 10000,
 	SKIPPED = 77, /* of automake */
 	NEVER = -1,
@@ -284,30 +286,42 @@ static unsigned trial(int before, bool stubborn, struct sum *sum)
 	return calls;
 }
 
-static int torture(unsigned long trials)
+/* One end takes more calls than another: a wait that is looked at twice. */
+static void count_calls(unsigned most[2], struct sum *sum)
+{
+	for (int i = 0; i < 2 * UNDISTURBED; i++) {
+		unsigned took = trial(NEVER, i % 2, sum);
+
+		most[i % 2] = MAX(most[i % 2], took);
+	}
+}
+
+static int torture(unsigned long numbers)
 {
 	struct sum sum = { 0 };
-	unsigned most[2];
+	unsigned most[2] = { 0 };
+	unsigned long trials = 0;
 
 	our_nice = getpriority(PRIO_PROCESS, 0);
-	/* How many calls there are when nobody disturbs. */
-	for (int stubborn = 0; stubborn < 2; stubborn++)
-		most[stubborn] = trial(NEVER, stubborn, &sum);
-	if (sum.ended != 2 || sum.wrong) {
+	count_calls(most, &sum);
+	if (sum.ended != 2 * UNDISTURBED || sum.wrong) {
 		(void)fprintf(stderr, "pid_reuse: a victim does not end\n");
 		return 1;
 	}
-	for (unsigned long i = 0; i < trials; i++)
-		(void)trial((int)((i / 2) % most[i % 2]), i % 2, &sum);
+	/* An end that takes fewer calls is over before its number is given away: it counts for nothing. */
+	for (; sum.given < numbers && trials < TRIALS_EACH_MAX * (numbers + 100); trials++)
+		(void)trial((int)((trials / 2) % most[trials % 2]), trials % 2, &sum);
 	(void)printf(
 		"pid reuse%s: %lu trials, %lu numbers given away before one of %u or %u calls, "
 		"%lu signalled, %lu with another priority\n",
 		control ? ", signals by number" : "", trials, sum.given, most[0], most[1],
 		sum.wrong, sum.hurried);
 	if (!control)
-		(void)printf("figure numbers given away in the middle of an end: %lu trials, "
+		(void)printf("figure numbers given away in the middle of an end: %lu numbers, "
 			     "%lu wrong\n",
-			     trials, sum.wrong + sum.hurried);
+			     sum.given, sum.wrong + sum.hurried);
+	if (sum.given < numbers)
+		return 1;
 	return control ? !sum.wrong : sum.wrong || sum.hurried;
 }
 
@@ -338,7 +352,7 @@ static void enter_namespaces(void)
 }
 
 /* The first process of the namespace. */
-static int inside(unsigned long trials)
+static int inside(unsigned long numbers)
 {
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) {
@@ -350,18 +364,18 @@ static int inside(unsigned long trials)
 		return SKIPPED;
 	}
 	(void)ended_by(&victim, SIGKILL);
-	return torture(trials);
+	return torture(numbers);
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t trials;
+	uint64_t numbers;
 	int status;
 	pid_t child;
 
 	control = argc > 1 && strcmp(argv[1], "--control") == 0;
-	if (argc != 2 + control || parse_u64(argv[1 + control], TRIALS_MAX, &trials) < 0) {
-		(void)fprintf(stderr, "usage: pid_reuse [--control] TRIALS\n");
+	if (argc != 2 + control || parse_u64(argv[1 + control], NUMBERS_MAX, &numbers) < 0) {
+		(void)fprintf(stderr, "usage: pid_reuse [--control] NUMBERS\n");
 		return 2;
 	}
 	enter_namespaces();
@@ -369,7 +383,7 @@ int main(int argc, char **argv)
 	if (child < 0)
 		give_up("fork");
 	if (child == 0)
-		exit(inside((unsigned long)trials));
+		exit(inside((unsigned long)numbers));
 	if (waitpid(child, &status, 0) < 0)
 		give_up("waitpid");
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
