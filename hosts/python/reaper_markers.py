@@ -167,7 +167,7 @@ class Log:
         if not self.ready():
             return False
         try:
-            if self._emptied:
+            if self._emptied and self.is_own():
                 self._begin_again()
             self._put(self._fd, event, fields)
             return True

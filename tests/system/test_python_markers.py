@@ -167,6 +167,19 @@ def test_a_forked_child_empties_nothing(folder: pathlib.Path) -> None:
     assert [line.split()[2] for line in lines(folder)] == ["host", "begin", "end", "done"]
 
 
+def test_a_forked_child_begins_nothing_again(folder: pathlib.Path) -> None:
+    """Nor is a log that its parent has emptied its own."""
+    done = run("import os, pathlib, resource\np = r.program()\nwith r.task('1'): pass\n"
+               "hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
+               "resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))\np.begin('2')\n"
+               "resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\n"
+               "if os.fork() == 0:\n    p.begin('3')\n    os._exit(0)\nos.wait()\n"
+               f"log, = pathlib.Path({str(folder)!r}).rglob('*.log')\n"
+               "print([line.split()[2] for line in log.read_text().splitlines()])\np.end('2')", folder)
+    assert done.stdout == "['begin']\n", done
+    assert [line.split()[2] for line in lines(folder)] == ["host", "begin", "end"]
+
+
 def test_what_is_forked_has_no_log_of_its_own(folder: pathlib.Path) -> None:
     """A log that was not open before the fork is the parent's alone."""
     run("import os\nlog = r.Log('daemon')\nif os.fork() == 0:\n"
