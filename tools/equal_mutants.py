@@ -25,7 +25,8 @@ EQUAL: dict[str, dict[str, str]] = {
         "rise_of: `!q[i].count` is false": "an empty quarter's floor is 0, which no rise leads to",
     },
     "src/correlate/history.c": {
-        "history_prune: `h->kill_count` is true": "memmove() of no bytes moves nothing",
+        "prune_entries: `kept` is true": "qsort() of no entries does nothing",
+        "prune_kills: `h->kill_count` is true": "memmove() of no bytes moves nothing",
     },
     "src/correlate/ledger.c": {
         "detach: `s->logs` is false":

@@ -112,11 +112,12 @@ static int parse_kind(const char *name, unsigned *ret)
 /* Finds the entry of a line, which must belong to the last one or to a new one behind it. */
 static int entry_of(struct history *h, struct ident id, uint64_t ms, struct history_entry **ret)
 {
-	int order = h->count ? ident_compare(h->entries[h->count - 1].id, id) : -1;
+	struct history_entry *last = h->count ? history_at(h, h->count - 1) : NULL;
+	int order = last ? ident_compare(last->id, id) : -1;
 
-	if (order > 0 || (order < 0 && h->count == HISTORY_ENTRIES_MAX))
+	if (order > 0)
 		return -EINVAL;
-	*ret = order == 0 ? &h->entries[h->count - 1] : history_touch(h, id, ms);
+	*ret = order == 0 ? last : history_touch(h, id, ms);
 	return *ret ? 0 : -ENOMEM;
 }
 
@@ -173,7 +174,8 @@ static int parse_line(void *arg, const struct state_fields *f)
 
 int history_file_parse(const char *bytes, size_t len, const char *boot_id, struct history *h)
 {
-	int r = state_file_parse(bytes, len, HEADER, boot_id, HISTORY_ENTRIES_MAX, parse_line, h);
+	int r = state_file_parse(bytes, len, HEADER, boot_id, HISTORY_FILE_LINES_MAX, parse_line,
+				 h);
 
 	if (r < 0)
 		history_done(h);
@@ -204,73 +206,79 @@ static void format_seen(const struct history_entry *e, unsigned kind, struct buf
 		buf_str(ret, NO_WAIT "\n");
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Where the oldest lines are cut off: those before, and all but *spare of those at that time. */
-struct cut {
-	uint64_t at_ms;
-	size_t spare;
+/* What an entry has to be written for, where not all fit. */
+struct claim {
+	uint64_t proof_ms; /* its oldest fence; UNKNOWN_U64: none */
+	uint64_t rest_ms;  /* the older of its other lines; UNKNOWN_U64: none */
+	size_t lines;
+	size_t at; /* in the order of identities */
 };
 
-/* Finds the cut that leaves room lines. Returns 0; -ENOMEM. */
-static int find_cut(const struct history *h, size_t room, struct cut *ret)
+static struct claim claim_of(const struct history *h, size_t at)
 {
-	_cleanup_free_ uint64_t *times = NULL;
-	size_t count = 0, first;
+	struct claim c = { .proof_ms = UNKNOWN_U64, .rest_ms = UNKNOWN_U64, .at = at };
 
-	*ret = (struct cut){ .at_ms = 0, .spare = SIZE_MAX };
-	if (h->count * (SEEN_COUNT - 1) <= room)
-		return 0;
-	times = calloc(h->count * (SEEN_COUNT - 1), sizeof(*times));
-	if (!times)
+	for (unsigned kind = FENCE_NONE + 1; kind < SEEN_COUNT; kind++) {
+		uint64_t ms = seen_ms(history_at(h, at), kind);
+
+		if (kind < FENCE_COUNT)
+			c.proof_ms = MIN(c.proof_ms, ms);
+		else
+			c.rest_ms = MIN(c.rest_ms, ms);
+		c.lines += ms != UNKNOWN_U64;
+	}
+	return c;
+}
+
+static int compare_claims(const void *a, const void *b)
+{
+	const struct claim *p = a, *q = b;
+
+	if (p->proof_ms != q->proof_ms)
+		return p->proof_ms < q->proof_ms ? -1 : 1;
+	if (p->rest_ms != q->rest_ms)
+		return p->rest_ms < q->rest_ms ? -1 : 1;
+	return p->at < q->at ? -1 : 1;
+}
+
+/* The oldest come first: were the youngest kept, each sweep would lose what the one before had begun to
+ * wait for, and nobody would ever be due. Returns 0; -ENOMEM. */
+static int choose(const struct history *h, size_t room, bool *chosen)
+{
+	_cleanup_free_ struct claim *claims = calloc(h->count + 1, sizeof(*claims));
+
+	if (!claims)
 		return -ENOMEM;
 	for (size_t i = 0; i < h->count; i++)
-		for (unsigned kind = FENCE_NONE + 1; kind < SEEN_COUNT; kind++)
-			if (seen_ms(&h->entries[i], kind) != UNKNOWN_U64)
-				times[count++] = seen_ms(&h->entries[i], kind);
-	if (count <= room)
-		return 0;
-	qsort(times, count, sizeof(*times), compare_times);
-	if (!room) {
-		*ret = (struct cut){ .at_ms = UNKNOWN_U64, .spare = 0 };
-		return 0;
-	}
-	first = count - room;
-	ret->at_ms = times[first];
-	ret->spare = 0;
-	while (first < count && times[first] == ret->at_ms) {
-		ret->spare++;
-		first++;
+		claims[i] = claim_of(h, i);
+	qsort(claims, h->count, sizeof(*claims), compare_claims);
+	for (size_t i = 0; i < h->count && claims[i].lines <= room; i++) {
+		room -= claims[i].lines;
+		chosen[claims[i].at] = true;
 	}
 	return 0;
 }
 
+static void format_entry(const struct history_entry *e, struct buf *ret)
+{
+	for (unsigned kind = FENCE_NONE + 1; kind < SEEN_COUNT; kind++)
+		if (seen_ms(e, kind) != UNKNOWN_U64)
+			format_seen(e, kind, ret);
+}
+
 void history_file_format(const struct history *h, const char *boot_id, struct buf *ret)
 {
-	size_t kills = MIN(h->kill_count, (size_t)HISTORY_ENTRIES_MAX - 1);
-	struct cut cut;
+	size_t kills = MIN(h->kill_count, (size_t)HISTORY_FILE_LINES_MAX - 1);
+	_cleanup_free_ bool *chosen = calloc(h->count + 1, sizeof(*chosen));
 
-	if (find_cut(h, HISTORY_ENTRIES_MAX - 1 - kills, &cut)) {
+	if (!chosen || choose(h, HISTORY_FILE_LINES_MAX - 1 - kills, chosen) < 0) {
 		ret->failed = true;
 		return;
 	}
 	buf_printf(ret, HEADER "%s\n", boot_id);
 	for (size_t i = 0; i < h->count; i++)
-		for (unsigned kind = FENCE_NONE + 1; kind < SEEN_COUNT; kind++) {
-			uint64_t ms = seen_ms(&h->entries[i], kind);
-
-			if (ms == UNKNOWN_U64 || ms < cut.at_ms)
-				continue;
-			if (ms == cut.at_ms && !cut.spare)
-				continue;
-			cut.spare -= ms == cut.at_ms;
-			format_seen(&h->entries[i], kind, ret);
-		}
+		if (chosen[i])
+			format_entry(history_at(h, i), ret);
 	for (size_t i = h->kill_count - kills; i < h->kill_count; i++)
 		buf_printf(ret, "kill %" PRIu64 "\n", h->kills[i]);
 }
@@ -294,8 +302,8 @@ int history_file_load(const char *state_dir, const char *boot_id, uint64_t now_m
 {
 	_cleanup_free_ char *bytes = NULL;
 	size_t len = 0;
-	int r = state_file_read(state_dir, FILE_NAME, (size_t)HISTORY_ENTRIES_MAX * STATE_LINE_MAX,
-				&bytes, &len);
+	int r = state_file_read(state_dir, FILE_NAME,
+				(size_t)HISTORY_FILE_LINES_MAX * STATE_LINE_MAX, &bytes, &len);
 
 	if (!r)
 		r = history_file_parse(bytes, len, boot_id, h);

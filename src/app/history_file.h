@@ -10,6 +10,10 @@
 #include "base/buf.h"
 #include "correlate/history.h"
 
+enum {
+	HISTORY_FILE_LINES_MAX = 16384, /* the header among them */
+};
+
 /**
  * Reads the text into a history.
  *
@@ -29,8 +33,9 @@ int history_file_parse(const char *bytes, size_t len, const char *boot_id, struc
 	_must_check_;
 
 /**
- * Writes the history as text: at most HISTORY_ENTRIES_MAX lines, the oldest left out; kills, which
- * limit what may be ended, before all others.
+ * Writes the history as text: at most HISTORY_FILE_LINES_MAX lines. Kills, which limit what may be
+ * ended, come before all others; then of each entry all or nothing, those first that have been proven
+ * longest, then those that have waited longest. Who is left out waits anew in another run.
  */
 void history_file_format(const struct history *h, const char *boot_id, struct buf *ret);
 

@@ -114,7 +114,7 @@ static int remember(const struct history *h, struct tree_memory **ret, size_t *r
 	size_t count = 0, room = 0;
 
 	for (size_t i = 0; i < h->count; i++) {
-		const struct history_entry *e = &h->entries[i];
+		const struct history_entry *e = history_at(h, i);
 		struct tree_memory *more;
 
 		if (!e->daemon.pid || e->class_index < 0)

@@ -7,7 +7,12 @@
 
 #include "model/grow.h"
 
-/* The first entry whose identity is not less. */
+struct history_entry *history_at(const struct history *h, size_t i)
+{
+	return &h->entries[h->order[i]];
+}
+
+/* Where the first whose identity is not less stands in the order. */
 static size_t place(const struct history *h, struct ident id)
 {
 	size_t low = 0, high = h->count;
@@ -15,7 +20,7 @@ static size_t place(const struct history *h, struct ident id)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (ident_compare(h->entries[middle].id, id) < 0)
+		if (ident_compare(history_at(h, middle)->id, id) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -27,23 +32,7 @@ struct history_entry *history_find(const struct history *h, struct ident id)
 {
 	size_t at = place(h, id);
 
-	return at < h->count && ident_equal(h->entries[at].id, id) ? &h->entries[at] : NULL;
-}
-
-static void remove_at(struct history *h, size_t at)
-{
-	h->count--;
-	memmove(&h->entries[at], &h->entries[at + 1], (h->count - at) * sizeof(*h->entries));
-}
-
-static void remove_oldest(struct history *h)
-{
-	size_t oldest = 0;
-
-	for (size_t i = 1; i < h->count; i++)
-		if (h->entries[i].touched_ms < h->entries[oldest].touched_ms)
-			oldest = i;
-	remove_at(h, oldest);
+	return at < h->count && ident_equal(history_at(h, at)->id, id) ? history_at(h, at) : NULL;
 }
 
 static void clear_entry(struct history_entry *e, struct ident id)
@@ -62,41 +51,75 @@ static void clear_entry(struct history_entry *e, struct ident id)
 		e->fence_ms[f] = UNKNOWN_U64;
 }
 
+static struct history_entry *add(struct history *h, struct ident id)
+{
+	size_t at = place(h, id);
+	struct history_entry *entries;
+	uint32_t *order;
+
+	order = grow(h->order, h->count, &h->order_room, sizeof(*order), HISTORY_ENTRIES_MAX);
+	if (!order)
+		return NULL;
+	h->order = order;
+	entries = grow(h->entries, h->count, &h->room, sizeof(*entries), HISTORY_ENTRIES_MAX);
+	if (!entries)
+		return NULL;
+	h->entries = entries;
+	memmove(&order[at + 1], &order[at], (h->count - at) * sizeof(*order));
+	order[at] = (uint32_t)h->count;
+	return &entries[h->count++];
+}
+
 struct history_entry *history_touch(struct history *h, struct ident id, uint64_t now_ms)
 {
 	struct history_entry *e = history_find(h, id);
-	size_t at;
 
 	if (!e) {
-		if (h->count >= HISTORY_ENTRIES_MAX)
-			remove_oldest(h);
-		e = grow(h->entries, h->count, &h->room, sizeof(*e), HISTORY_ENTRIES_MAX);
+		e = h->count < HISTORY_ENTRIES_MAX ? add(h, id) : &h->refused;
 		if (!e)
 			return NULL;
-		h->entries = e;
-		at = place(h, id);
-		memmove(&e[at + 1], &e[at], (h->count - at) * sizeof(*e));
-		h->count++;
-		e = &h->entries[at];
 		clear_entry(e, id);
 	}
 	e->touched_ms = now_ms;
 	return e;
 }
 
-void history_prune(struct history *h, uint64_t now_ms)
+static int compare_entries(const void *a, const void *b)
 {
-	size_t kept = 0, old = 0;
+	const struct history_entry *p = a, *q = b;
+
+	return ident_compare(p->id, q->id);
+}
+
+static void prune_entries(struct history *h, uint64_t now_ms)
+{
+	size_t kept = 0;
 
 	for (size_t i = 0; i < h->count; i++)
 		if (h->entries[i].touched_ms == now_ms)
 			h->entries[kept++] = h->entries[i];
 	h->count = kept;
+	if (kept)
+		qsort(h->entries, kept, sizeof(*h->entries), compare_entries);
+	for (size_t i = 0; i < kept; i++)
+		h->order[i] = (uint32_t)i;
+}
+
+static void prune_kills(struct history *h, uint64_t now_ms)
+{
+	size_t old = 0;
+
 	while (old < h->kill_count && h->kills[old] + HISTORY_WINDOW_MS <= now_ms)
 		old++;
 	h->kill_count -= old;
 	if (h->kill_count)
 		memmove(h->kills, h->kills + old, h->kill_count * sizeof(*h->kills));
+}
+
+void history_prune(struct history *h, uint64_t now_ms)
+{
+	prune_entries(h, now_ms);
+	prune_kills(h, now_ms);
 }
 
 static void begin_later(uint64_t *at_ms, uint64_t ms, uint64_t now_ms)
@@ -151,6 +174,7 @@ uint32_t history_kills(const struct history *h, uint64_t now_ms)
 void history_done(struct history *h)
 {
 	free(h->entries);
+	free(h->order);
 	free(h->kills);
 	memset(h, 0, sizeof(*h));
 }

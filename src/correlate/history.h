@@ -8,12 +8,13 @@
 #define REAPER_CORRELATE_HISTORY_H
 
 #include "base/macro.h"
+#include "model/audit.h"
 #include "model/evidence.h"
 #include "model/policy.h"
 #include "model/verdict.h"
 
 enum {
-	HISTORY_ENTRIES_MAX = 16384, /* lines on disk, and entries in memory */
+	HISTORY_ENTRIES_MAX = AUDIT_SUBJECTS_MAX, /* in memory; the file holds fewer */
 	HISTORY_KILLS_MAX = 100000,
 	HISTORY_WINDOW_MS = 3600 * 1000, /* of max_kills_per_hour */
 	HISTORY_SUSPEND_MS = 10, /* the clocks that tell of it are read one after the other */
@@ -55,9 +56,12 @@ struct history_entry {
 };
 
 struct history {
-	struct history_entry *entries; /* owned; sorted by identity */
+	struct history_entry *entries; /* owned; in no order: history_at() */
 	size_t count;
 	size_t room;
+	uint32_t *order; /* owned; places in entries, by identity: a newcomer moves these alone */
+	size_t order_room;
+	struct history_entry refused; /* for whom there was no room */
 	uint64_t *kills; /* owned; boot clock of each kill of the last hour, oldest first */
 	size_t kill_count;
 	size_t kill_room;
@@ -68,8 +72,13 @@ struct history {
 /** Finds an entry. @return the entry, owned by the history, valid until the next history_touch(); or NULL. */
 struct history_entry *history_find(const struct history *h, struct ident id);
 
+/** @return the entry that is so many in the order of identities; i is less than h->count. */
+struct history_entry *history_at(const struct history *h, size_t i);
+
 /**
- * Finds an entry or makes an empty one; when full, the one that was seen longest ago makes room.
+ * Finds an entry or makes an empty one. None makes room for another: who has not been touched may be
+ * next in this look. When full, a newcomer gets an empty one that nobody finds again, so it waits
+ * longer, until history_prune() has made room.
  *
  * @return the entry, valid until the next call; NULL: no memory.
  */

@@ -22,10 +22,17 @@ static bool parent_is_alike(const struct audit *a, const struct proc *p)
 
 static int find_daemon(const struct audit *a, pid_t pid)
 {
-	for (size_t i = 0; i < a->daemon_count; i++)
-		if (a->daemons[i].id.pid == pid)
-			return (int)i;
-	return -1;
+	size_t low = 0, high = a->daemon_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (a->daemons[middle].id.pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < a->daemon_count && a->daemons[low].id.pid == pid ? (int)low : -1;
 }
 
 static int compare_memory(const void *key, const void *member)

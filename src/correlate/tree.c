@@ -270,13 +270,13 @@ static bool is_kept(const struct cut *c, struct ident host)
 
 static bool keeps_daemon(const struct audit *a, const struct cut *c, const struct daemon *d)
 {
-	return d->host < 0 ? c->keep_hostless || d->kept : is_kept(c, a->hosts[d->host].id);
+	return d->host < 0 ? c->keep_hostless || d->kept : a->hosts[d->host].place >= 0;
 }
 
 static bool keeps_subject(const struct audit *a, const struct cut *c, const struct subject *s)
 {
 	if (s->host >= 0)
-		return is_kept(c, a->hosts[s->host].id);
+		return a->hosts[s->host].place >= 0;
 	return c->keep_hostless || is_kept(c, s->host_id);
 }
 
@@ -290,28 +290,23 @@ static void mark_daemons(struct audit *a, const struct cut *c)
 			a->daemons[a->subjects[i].daemon].kept = true;
 }
 
-/* Where the host of one that stays stands once those that go are gone. */
-static int host_place(const struct audit *a, const struct cut *c, int host)
+/* Where each host stands once those that go are gone. */
+static void place_hosts(struct audit *a, const struct cut *c)
 {
 	int place = 0;
 
-	if (host < 0)
-		return -1;
-	for (int i = 0; i < host; i++)
-		place += is_kept(c, a->hosts[i].id);
-	return place;
+	for (size_t i = 0; i < a->host_count; i++)
+		a->hosts[i].place = is_kept(c, a->hosts[i].id) ? place++ : -1;
 }
 
-/* Likewise its daemon, which stays with it. */
-static int daemon_place(const struct audit *a, const struct cut *c, int daemon)
+/* Likewise each daemon. */
+static void place_daemons(struct audit *a, const struct cut *c)
 {
 	int place = 0;
 
-	if (daemon < 0)
-		return -1;
-	for (int i = 0; i < daemon; i++)
-		place += keeps_daemon(a, c, &a->daemons[i]);
-	return place;
+	mark_daemons(a, c);
+	for (size_t i = 0; i < a->daemon_count; i++)
+		a->daemons[i].place = keeps_daemon(a, c, &a->daemons[i]) ? place++ : -1;
 }
 
 static void cut_subjects(struct audit *a, const struct cut *c)
@@ -325,8 +320,8 @@ static void cut_subjects(struct audit *a, const struct cut *c)
 			subject_done(s);
 			continue;
 		}
-		s->daemon = daemon_place(a, c, s->daemon);
-		s->host = host_place(a, c, s->host);
+		s->daemon = s->daemon < 0 ? -1 : a->daemons[s->daemon].place;
+		s->host = s->host < 0 ? -1 : a->hosts[s->host].place;
 		if (s->worker < 0)
 			worker = kept;
 		else
@@ -336,18 +331,18 @@ static void cut_subjects(struct audit *a, const struct cut *c)
 	a->subject_count = kept;
 }
 
-static void cut_daemons(struct audit *a, const struct cut *c)
+static void cut_daemons(struct audit *a)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < a->daemon_count; i++) {
 		struct daemon *d = &a->daemons[i];
 
-		if (!keeps_daemon(a, c, d)) {
+		if (d->place < 0) {
 			evidence_done(&d->ev);
 			continue;
 		}
-		d->host = host_place(a, c, d->host);
+		d->host = d->host < 0 ? -1 : a->hosts[d->host].place;
 		a->daemons[kept++] = *d;
 	}
 	a->daemon_count = kept;
@@ -358,11 +353,12 @@ void tree_keep_hosts(struct audit *a, const struct ident *hosts, size_t count, b
 	const struct cut c = { hosts, count, keep_hostless };
 	size_t kept = 0;
 
-	mark_daemons(a, &c);
+	place_hosts(a, &c);
+	place_daemons(a, &c);
 	cut_subjects(a, &c);
-	cut_daemons(a, &c);
+	cut_daemons(a);
 	for (size_t i = 0; i < a->host_count; i++) {
-		if (is_kept(&c, a->hosts[i].id))
+		if (a->hosts[i].place >= 0)
 			a->hosts[kept++] = a->hosts[i];
 		else
 			free(a->hosts[i].writers.began_ms);

@@ -53,6 +53,7 @@ struct host {
 	bool alive;
 	bool named;      /* by --host */
 	bool unreadable; /* another user's, and nothing below it can be judged from here */
+	int place;       /* its index in an audit that is cut; -1: it goes */
 	uint64_t up_ms;
 	struct writers writers;       /* read only where a worker of it has signed off */
 	char log[AUDIT_LOG_NAME_MAX]; /* its newest marker log's file name, or "" */
@@ -66,6 +67,7 @@ struct daemon {
 	int class_index;                /* into audit.classes */
 	int host;                       /* index into audit.hosts; -1: no ancestor is a host */
 	bool kept;                      /* one of its processes stays in an audit that is cut */
+	int place;                      /* its index there; -1: it goes */
 	uint32_t workers;               /* direct ones that live */
 	uint64_t rss_bytes;             /* of its workers */
 	struct evidence ev;             /* its executable, namespaces, sockets */

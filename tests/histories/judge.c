@@ -192,7 +192,7 @@ static size_t remember(const struct history *h, struct tree_memory ret[WORLD_WOR
 	size_t count = 0;
 
 	for (size_t i = 0; i < h->count && count < WORLD_WORKERS; i++) {
-		const struct history_entry *e = &h->entries[i];
+		const struct history_entry *e = history_at(h, i);
 
 		if (e->daemon.pid && e->class_index >= 0)
 			ret[count++] =

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdlib.h>
 
 #include "build.h"
 #include "grow_fail.h"
@@ -68,7 +69,7 @@ Test(history, found_by_identity_in_whatever_order_they_came)
 		cr_expect(ident_equal(e->id, name(order[i])));
 	}
 	for (size_t i = 1; i < h.count; i++)
-		cr_expect_lt(h.entries[i - 1].id.pid, h.entries[i].id.pid, "sorted");
+		cr_expect_lt(history_at(&h, i - 1)->id.pid, history_at(&h, i)->id.pid, "sorted");
 	cr_expect_null(history_find(&h, name(55)), "between two");
 	cr_expect_null(history_find(&h, name(99)), "behind the last");
 	cr_expect_null(history_find(&h, (struct ident){ 50, 7 }), "another process of that number");
@@ -81,25 +82,120 @@ Test(history, a_number_used_again_is_another_entry)
 	cr_assert_not_null(history_touch(&h, (struct ident){ 50, 9 }, 1));
 	cr_assert_not_null(history_touch(&h, (struct ident){ 50, 7 }, 1));
 	cr_expect_eq(h.count, 2);
-	cr_expect_eq(h.entries[0].id.start, 7);
+	cr_expect_eq(history_at(&h, 0)->id.start, 7);
 }
 
-Test(history, when_full_the_longest_unseen_goes)
+/* Which of so many comes at a turn of a look. */
+static pid_t upwards(pid_t turn, pid_t count)
 {
-	_cleanup_(history_done) struct history h = { 0 };
+	(void)count;
+	return turn;
+}
 
-	for (pid_t pid = 1; pid <= HISTORY_ENTRIES_MAX; pid++)
-		cr_assert_not_null(history_touch(&h, name(pid), pid == 700 || pid == 800 ? 5 : 10));
-	cr_assert_eq(h.count, HISTORY_ENTRIES_MAX);
-	cr_assert_not_null(history_touch(&h, name(HISTORY_ENTRIES_MAX + 1), 10));
-	cr_expect_eq(h.count, HISTORY_ENTRIES_MAX);
-	cr_expect_null(history_find(&h, name(700)));
-	cr_expect_not_null(history_find(&h, name(699)));
-	cr_expect_not_null(history_find(&h, name(701)));
-	cr_expect_not_null(history_find(&h, name(800)), "of two, the one of the lesser number");
-	cr_expect_not_null(history_find(&h, name(HISTORY_ENTRIES_MAX + 1)));
-	cr_assert_not_null(history_touch(&h, name(701), 11), "one that is there makes none go");
-	cr_expect_not_null(history_find(&h, name(1)));
+static pid_t downwards(pid_t turn, pid_t count)
+{
+	return count - 1 - turn;
+}
+
+static pid_t scattered(pid_t turn, pid_t count)
+{
+	return (pid_t)((uint64_t)turn * 7919 % (uint64_t)count);
+}
+
+static const struct crowd {
+	const char *why;
+	pid_t count;
+	pid_t (*which)(pid_t turn, pid_t count);
+} crowds[] = {
+	{ "as many as the file has lines, and one", 16384 + 1, upwards },
+	{ "many more", 60000, upwards },
+	{ "the last comes first", 60000, downwards },
+	{ "of many daemons", 60000, scattered },
+};
+
+/* What each look does: it asks what was seen of each, judges it, and says what it has seen. */
+Test(history, a_look_at_many_loses_none_of_them)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(crowds); i++) {
+		const struct crowd *c = &crowds[i];
+		_cleanup_(history_done) struct history h = { 0 };
+		pid_t lost = 0;
+
+		for (pid_t turn = 0; turn < c->count; turn++) {
+			pid_t pid = 1 + c->which(turn, c->count);
+			struct history_entry *e = history_touch(&h, name(pid), 100);
+
+			cr_assert_not_null(e);
+			e->fence_ms[FENCE_HOST_GONE] = (uint64_t)pid;
+		}
+		history_prune(&h, 100);
+		for (pid_t turn = 0; turn < c->count; turn++) {
+			pid_t pid = 1 + c->which(turn, c->count);
+			const struct history_entry *before = history_find(&h, name(pid));
+
+			lost += !before || before->fence_ms[FENCE_HOST_GONE] != (uint64_t)pid;
+			cr_assert_not_null(history_touch(&h, name(pid), 200));
+		}
+		history_prune(&h, 200);
+		cr_expect_eq(lost, 0, "%s: %d have begun anew", c->why, lost);
+		cr_expect_eq(h.count, (size_t)c->count, "%s: %zu", c->why, h.count);
+		cr_expect_eq(history_find(&h, name(1))->fence_ms[FENCE_HOST_GONE], 1, "%s", c->why);
+		cr_expect_eq(history_find(&h, name(c->count))->fence_ms[FENCE_HOST_GONE],
+			     (uint64_t)c->count, "%s", c->why);
+	}
+}
+
+/* All but so many places are taken, by one and the same process 9: a million would take long. */
+static struct history nearly_full(size_t left)
+{
+	struct history h = {
+		.entries = calloc(HISTORY_ENTRIES_MAX, sizeof(struct history_entry)),
+		.count = HISTORY_ENTRIES_MAX - left,
+		.room = HISTORY_ENTRIES_MAX,
+		.order = calloc(HISTORY_ENTRIES_MAX, sizeof(uint32_t)),
+		.order_room = HISTORY_ENTRIES_MAX,
+	};
+
+	cr_assert(h.entries && h.order);
+	h.entries[0].id = name(9);
+	h.entries[0].touched_ms = 100;
+	return h;
+}
+
+Test(history, when_full_a_newcomer_is_not_remembered)
+{
+	_cleanup_(history_done) struct history h = nearly_full(1);
+	struct history_entry *e = history_touch(&h, name(20), 200);
+
+	cr_assert_not_null(e);
+	cr_expect_eq(h.count, HISTORY_ENTRIES_MAX, "there was room for one");
+	cr_expect_eq(history_find(&h, name(20)), e);
+	for (pid_t pid = 30; pid <= 40; pid += 10) {
+		e = history_touch(&h, name(pid), 200);
+		cr_assert_not_null(e, "it is judged like one that is seen first");
+		cr_expect(ident_equal(e->id, name(pid)));
+		cr_expect_eq(e->fence_ms[FENCE_RETIRED], UNKNOWN_U64, "%d", pid);
+		e->fence_ms[FENCE_RETIRED] = 200;
+		cr_expect_eq(h.count, HISTORY_ENTRIES_MAX);
+		cr_expect_null(history_find(&h, name(pid)), "%d", pid);
+	}
+	cr_expect_not_null(history_find(&h, name(9)), "it may be next in this look");
+	e = history_touch(&h, name(9), 200);
+	cr_expect_eq(e, &h.entries[0]);
+	cr_expect_eq(e->touched_ms, 200);
+}
+
+Test(history, who_was_refused_gets_the_room_of_the_gone)
+{
+	_cleanup_(history_done) struct history h = nearly_full(0);
+
+	cr_assert_not_null(history_touch(&h, name(9), 200));
+	cr_assert_not_null(history_touch(&h, name(30), 200));
+	history_prune(&h, 200);
+	cr_expect_eq(h.count, 1);
+	cr_assert_not_null(history_touch(&h, name(30), 300));
+	cr_expect_not_null(history_find(&h, name(30)));
+	cr_expect_not_null(history_find(&h, name(9)));
 }
 
 /* Since boot, and what is left of a wait that began at 1000 and is looked at by 9000. */
@@ -153,6 +249,9 @@ Test(history, what_this_look_did_not_see_is_forgotten)
 	cr_expect_eq(h.count, 3);
 	for (pid_t pid = 1; pid <= 6; pid++)
 		cr_expect_eq(history_find(&h, name(pid)) != NULL, pid % 2 == 0, "%d", pid);
+	history_prune(&h, 300);
+	cr_expect_eq(h.count, 0, "nobody was seen");
+	cr_expect_null(history_find(&h, name(2)));
 }
 
 static const struct {
@@ -190,9 +289,12 @@ Test(history, without_memory)
 {
 	_cleanup_(history_done) struct history h = { 0 };
 
-	grow_fail_at(1);
-	cr_expect_null(history_touch(&h, name(5), 1));
-	cr_expect_eq(h.count, 0);
+	for (unsigned call = 1; call <= 2; call++) {
+		grow_fail_at(call);
+		cr_expect_null(history_touch(&h, name(5), 1), "call %u", call);
+		cr_expect_eq(h.count, 0);
+	}
+	cr_expect_not_null(history_touch(&h, name(5), 1), "then there is");
 	grow_fail_at(1);
 	cr_expect_eq(history_kill(&h, 1), -ENOMEM);
 	cr_expect_eq(h.kill_count, 0);
@@ -206,7 +308,8 @@ Test(history, done_is_empty)
 	cr_assert_eq(history_kill(&h, 1), 0);
 	history_done(&h);
 	cr_expect_null(h.entries);
+	cr_expect_null(h.order);
 	cr_expect_null(h.kills);
-	cr_expect_eq(h.count + h.room + h.kill_count + h.kill_room, 0);
+	cr_expect_eq(h.count + h.room + h.order_room + h.kill_count + h.kill_room, 0);
 	history_done(&h);
 }

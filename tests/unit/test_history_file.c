@@ -208,35 +208,127 @@ static size_t count_lines(const char *text)
 	return n;
 }
 
-/* 8,192 workers with three lines each do not fit; the youngest lines do. */
-Test(history_file, the_oldest_lines_are_left_out)
+static struct history_entry *seen(struct history *h, pid_t pid)
+{
+	struct history_entry *e = history_touch(h, (struct ident){ .pid = pid, .start = 1 }, NOW);
+
+	cr_assert_not_null(e);
+	return e;
+}
+
+static bool is_written(const struct history *h, pid_t pid)
+{
+	return history_find(h, (struct ident){ .pid = pid, .start = 1 });
+}
+
+/* 16,383 lines behind the header, one a kill: 5,460 of three lines fit, and two lines are left. */
+Test(history_file, the_longest_proven_are_kept_whole)
 {
 	_cleanup_history_ struct history h = { 0 }, again = { 0 };
 	_cleanup_buf_ struct buf text = { 0 };
-	const int count = HISTORY_ENTRIES_MAX / 2;
+	const pid_t count = HISTORY_FILE_LINES_MAX / 2, fit = (HISTORY_FILE_LINES_MAX - 2) / 3;
 
-	for (int i = 1; i <= count; i++) {
-		struct history_entry *e =
-			history_touch(&h, (struct ident){ .pid = i, .start = 1 }, NOW);
+	for (pid_t pid = 1; pid <= count; pid++) {
+		struct history_entry *e = seen(&h, pid);
 
-		cr_assert_not_null(e);
-		e->fence_ms[FENCE_RETIRED] = 1000;
-		e->fence_ms[FENCE_PEER_CLOSED] = 2000;
+		e->fence_ms[FENCE_RETIRED] = 30000 - (uint64_t)pid;
+		e->fence_ms[FENCE_PEER_CLOSED] = 40000;
 		e->wait_known = true;
-		e->wait_ms = 3000 + (uint64_t)i;
+		e->wait_ms = (uint64_t)pid;
 	}
 	cr_assert_eq(history_kill(&h, 1), 0);
 	history_file_format(&h, BOOT, &text);
 	cr_assert_not(text.failed);
-	cr_expect_eq(count_lines(text.bytes), HISTORY_ENTRIES_MAX);
+	cr_expect_eq(count_lines(text.bytes), 2 + 3 * (size_t)fit);
 	cr_assert_eq(parse(text.bytes, text.len, &again), 0);
 	cr_expect_eq(again.kill_count, 1, "a kill limits what may be ended, however old");
-	cr_expect_eq(again.count, (size_t)count);
-	cr_expect_eq(again.entries[0].fence_ms[FENCE_RETIRED], UNKNOWN_U64);
-	cr_expect_eq(again.entries[0].fence_ms[FENCE_PEER_CLOSED], 2000);
-	cr_expect_eq(again.entries[count - 1].fence_ms[FENCE_PEER_CLOSED], UNKNOWN_U64,
-		     "of the lines at the cut as many as fit");
-	cr_expect(again.entries[count - 1].wait_known);
+	cr_expect_eq(again.count, (size_t)fit);
+	cr_expect(is_written(&again, count), "the longest proven");
+	cr_expect(is_written(&again, count - fit + 1), "the last that fits");
+	cr_expect_not(is_written(&again, count - fit), "the first that does not");
+	cr_expect_not(is_written(&again, 1), "however long it has waited");
+	for (size_t i = 0; i < again.count; i++) {
+		const struct history_entry *e = history_at(&again, i);
+
+		cr_expect_eq(e->fence_ms[FENCE_RETIRED], 30000 - (uint64_t)e->id.pid);
+		cr_expect_eq(e->fence_ms[FENCE_PEER_CLOSED], 40000);
+		cr_expect_eq(e->wait_ms, (uint64_t)e->id.pid);
+	}
+}
+
+/* Of one line each; who comes last in the order of claims does not fit. */
+static const struct claim_row {
+	const char *why;
+	uint64_t proof_ms, wait_ms, idle_ms; /* of one, where all others are proven since 5000 */
+	bool written;
+} claims[] = {
+	{ "proven a moment longer", 4999, UNKNOWN_U64, UNKNOWN_U64, true },
+	{ "proven a moment less long", 5001, UNKNOWN_U64, UNKNOWN_U64, false },
+	{ "as long, and of a greater number", 5000, UNKNOWN_U64, UNKNOWN_U64, false },
+	{ "as long, and waiting (a line more)", 5000, 6000, UNKNOWN_U64, true },
+	{ "not proven, however long it waits", UNKNOWN_U64, 1, UNKNOWN_U64, false },
+	{ "nor however long it is idle", UNKNOWN_U64, UNKNOWN_U64, 1, false },
+};
+
+Test(history_file, who_is_written_where_not_all_fit)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(claims); i++) {
+		const struct claim_row *c = &claims[i];
+		_cleanup_history_ struct history h = { 0 }, again = { 0 };
+		_cleanup_buf_ struct buf text = { 0 };
+		struct history_entry *e;
+
+		for (pid_t pid = 1; pid < HISTORY_FILE_LINES_MAX; pid++)
+			seen(&h, pid)->fence_ms[FENCE_RETIRED] = 5000;
+		e = seen(&h, HISTORY_FILE_LINES_MAX);
+		e->fence_ms[FENCE_TASK_ENDED] = c->proof_ms;
+		e->wait_known = c->wait_ms != UNKNOWN_U64;
+		e->wait_ms = c->wait_ms;
+		e->idle_ms = c->idle_ms;
+		history_file_format(&h, BOOT, &text);
+		cr_expect_eq(count_lines(text.bytes), HISTORY_FILE_LINES_MAX, "%s", c->why);
+		cr_assert_eq(parse(text.bytes, text.len, &again), 0);
+		cr_expect_eq(is_written(&again, HISTORY_FILE_LINES_MAX), c->written, "%s", c->why);
+		cr_expect(is_written(&again, 1), "%s", c->why);
+	}
+}
+
+/* The younger waits make room; which are the same in each run, so those written are due some day. */
+Test(history_file, run_after_run_the_same_are_kept)
+{
+	_cleanup_buf_ struct buf text = { 0 };
+	const pid_t count = HISTORY_FILE_LINES_MAX + 1000;
+
+	for (uint64_t run = 1; run <= 3; run++) {
+		_cleanup_history_ struct history h = { 0 };
+
+		if (text.len)
+			cr_assert_eq(parse(text.bytes, text.len, &h), 0);
+		for (pid_t pid = 1; pid <= count; pid++) {
+			struct history_entry *e = seen(&h, pid);
+
+			if (e->fence_ms[FENCE_HOST_GONE] == UNKNOWN_U64)
+				e->fence_ms[FENCE_HOST_GONE] = run * 1000;
+		}
+		cr_expect_eq(history_at(&h, 0)->fence_ms[FENCE_HOST_GONE], 1000, "run %lu", run);
+		buf_done(&text);
+		history_file_format(&h, BOOT, &text);
+	}
+}
+
+/* Whatever order they were seen in. */
+Test(history_file, lines_stand_in_the_order_of_identities)
+{
+	_cleanup_history_ struct history h = { 0 }, again = { 0 };
+	_cleanup_buf_ struct buf text = { 0 };
+
+	seen(&h, 9)->idle_ms = 1;
+	seen(&h, 7)->idle_ms = 2;
+	seen(&h, 8)->idle_ms = 3;
+	history_file_format(&h, BOOT, &text);
+	cr_expect_str_eq(text.bytes,
+			 HEADER "seen 7:1 idle 2 -\nseen 8:1 idle 3 -\nseen 9:1 idle 1 -\n");
+	cr_expect_eq(parse(text.bytes, text.len, &again), 0);
 }
 
 Test(history_file, kills_come_first)
@@ -244,13 +336,13 @@ Test(history_file, kills_come_first)
 	_cleanup_history_ struct history h = { 0 }, again = { 0 };
 	_cleanup_buf_ struct buf text = { 0 };
 
-	for (int i = 0; i < HISTORY_ENTRIES_MAX + 5; i++)
+	for (int i = 0; i < HISTORY_FILE_LINES_MAX + 5; i++)
 		cr_assert_eq(history_kill(&h, (uint64_t)i), 0);
 	history_touch(&h, (struct ident){ .pid = 7, .start = 1 }, NOW)->idle_ms = 5;
 	history_file_format(&h, BOOT, &text);
-	cr_expect_eq(count_lines(text.bytes), HISTORY_ENTRIES_MAX);
+	cr_expect_eq(count_lines(text.bytes), HISTORY_FILE_LINES_MAX);
 	cr_assert_eq(parse(text.bytes, text.len, &again), 0);
-	cr_expect_eq(again.kill_count, HISTORY_ENTRIES_MAX - 1);
+	cr_expect_eq(again.kill_count, HISTORY_FILE_LINES_MAX - 1);
 	cr_expect_eq(again.kills[0], 6, "the youngest");
 	cr_expect_eq(again.count, 0);
 }
@@ -261,7 +353,7 @@ Test(history_file, more_lines_than_may_be)
 	_cleanup_buf_ struct buf text = { 0 };
 
 	buf_str(&text, HEADER);
-	for (int i = 1; i < HISTORY_ENTRIES_MAX; i++)
+	for (int i = 1; i < HISTORY_FILE_LINES_MAX; i++)
 		buf_str(&text, "kill 5\n");
 	cr_expect_eq(parse(text.bytes, text.len, &h), 0, "as many as may be");
 	history_done(&h);
