@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "model/grow.h"
+#include "observe/marker_file.h"
 
 #define SUFFIX ".log"
 
@@ -54,6 +55,91 @@ void marker_dirs_behind(struct markers_counts *counts, uid_t owner)
 		counts->behind[counts->behind_count++] = owner;
 	else
 		counts->behind_anybody = true;
+}
+
+/* Where the share of an owner is, or belongs. */
+static size_t share_at(const struct marker_dirs *d, uid_t owner)
+{
+	size_t low = 0, high = d->share_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (d->shares[mid].owner < owner)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct marker_share *find_share(const struct marker_dirs *d, uid_t owner)
+{
+	size_t at = share_at(d, owner);
+
+	return at < d->share_count && d->shares[at].owner == owner ? &d->shares[at] : NULL;
+}
+
+static struct marker_share *add_share(struct marker_dirs *d, uid_t owner)
+{
+	size_t at = share_at(d, owner);
+	struct marker_share *more = grow(d->shares, d->share_count, &d->share_room, sizeof(*more),
+					 MARKER_DIRS_OWNERS_MAX);
+
+	if (!more)
+		return NULL;
+	d->shares = more;
+	more += at;
+	memmove(more + 1, more, (d->share_count++ - at) * sizeof(*more));
+	*more = (struct marker_share){ .owner = owner };
+	return more;
+}
+
+void marker_dirs_miss(struct marker_dirs *dirs, uid_t owner, struct markers_counts *counts)
+{
+	struct marker_share *s = find_share(dirs, owner);
+
+	if (s)
+		s->missed = true;
+	else
+		dirs->missed = true;
+	marker_dirs_behind(counts, owner);
+}
+
+static bool was_missed(const struct marker_dirs *d, uid_t owner)
+{
+	const struct marker_share *s = find_share(d, owner);
+
+	return s && s->missed;
+}
+
+bool marker_dirs_may_hide(const struct marker_dirs *dirs, uid_t owner)
+{
+	/* root's directories may hold anybody's logs. */
+	return dirs->missed || was_missed(dirs, owner) || was_missed(dirs, 0);
+}
+
+/* Counts an entry. Returns 1; 0: its owner has had its share, so it is left out; -ENOMEM. */
+static int take_entry(struct marker_dirs *d, uid_t owner, struct markers_counts *counts)
+{
+	struct marker_share *s = find_share(d, owner);
+
+	if (!s && d->share_count < MARKER_DIRS_OWNERS_MAX) {
+		s = add_share(d, owner);
+		if (!s)
+			return -ENOMEM;
+	}
+	if (s && s->entries < MARKER_DIRS_OWNER_MAX) {
+		s->entries++;
+		return 1;
+	}
+	marker_dirs_miss(d, owner, counts);
+	return 0;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 static bool is_log(const char *name)
@@ -113,18 +199,26 @@ static DIR *stream_of(int fd)
 	return dir;
 }
 
-static int add_entry(struct marker_dirs *d, const char *name)
+static int add_entry(struct marker_dirs *d, const char *name, struct markers_counts *counts)
 {
 	struct stat st;
+	int took;
 
-	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return 0;
 	/* What is gone by now was never there. */
-	if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (is_dots(name) || fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	if (S_ISDIR(st.st_mode))
-		return add_place(d, name, st.st_uid);
-	return is_log(name) ? add_found(d, 0, name, st.st_uid) : 0;
+	if (!S_ISDIR(st.st_mode) && !is_log(name))
+		return 0;
+	/* Never believed, and perhaps a link that others made: it costs its owner nothing. */
+	if (!S_ISDIR(st.st_mode) && fs_distrust_dir(&d->st, st.st_uid)) {
+		marker_dirs_distrust(counts, "", name, MARKER_FILE_WHY_OPEN);
+		return 0;
+	}
+	took = take_entry(d, st.st_uid, counts);
+	if (took <= 0)
+		return took;
+	return S_ISDIR(st.st_mode) ? add_place(d, name, st.st_uid)
+				   : add_found(d, 0, name, st.st_uid);
 }
 
 /* Lists marker_dir itself: logs and subdirectories. */
@@ -139,12 +233,12 @@ static int list_top(struct marker_dirs *d, struct markers_counts *counts)
 		int err;
 
 		if (i == MARKER_DIRS_ENTRIES_MAX) {
-			d->partial = true;
+			d->missed = true;
 			counts->whole = false;
 			counts->behind_anybody = true;
 			break;
 		}
-		err = add_entry(d, e->d_name);
+		err = add_entry(d, e->d_name, counts);
 		if (err < 0)
 			return err;
 	}
@@ -172,19 +266,47 @@ static void note_unlisted(struct marker_dirs *d, const struct marker_place *p, i
 	if (marker_dirs_is_refusal(error)) {
 		marker_dirs_distrust(counts, marker_dirs_name(d, p->name), "", "cannot be read");
 	} else if (error != ENOENT) {
-		d->partial = true;
-		marker_dirs_behind(counts, p->owner);
+		marker_dirs_miss(d, p->owner, counts);
 	}
 }
 
-/* Lists one subdirectory, at most share logs of it. */
-static int list_place(struct marker_dirs *d, size_t place, size_t share,
-		      struct markers_counts *counts)
+/* As take_entry(), below marker_dir: there every entry costs time, whatever its name. */
+static int take_below(struct marker_dirs *d, uid_t owner, struct markers_counts *counts)
+{
+	if (d->below == MARKER_DIRS_ENTRIES_MAX) {
+		marker_dirs_miss(d, owner, counts);
+		return 0;
+	}
+	d->below++;
+	return take_entry(d, owner, counts);
+}
+
+static int add_below(struct marker_dirs *d, size_t place, DIR *dir, uid_t owner,
+		     struct markers_counts *counts)
+{
+	const struct dirent *e;
+
+	while ((e = readdir(dir))) {
+		int err;
+
+		if (is_dots(e->d_name))
+			continue;
+		err = take_below(d, owner, counts);
+		if (err <= 0)
+			return err;
+		err = is_log(e->d_name) ? add_found(d, place, e->d_name, owner) : 0;
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+/* Lists one subdirectory. */
+static int list_place(struct marker_dirs *d, size_t place, struct markers_counts *counts)
 {
 	const struct marker_place *p = &d->places[place];
 	_cleanup_(dir_close) DIR *dir = NULL;
 	_cleanup_close_ int fd = -1;
-	const struct dirent *e;
 	const char *why;
 	struct stat st;
 
@@ -199,21 +321,7 @@ static int list_place(struct marker_dirs *d, size_t place, size_t share,
 		marker_dirs_distrust(counts, marker_dirs_name(d, p->name), "", why);
 		return 0;
 	}
-	for (size_t taken = 0; (e = readdir(dir));) {
-		int err;
-
-		if (!is_log(e->d_name))
-			continue;
-		if (taken++ == share) {
-			d->partial = true;
-			marker_dirs_behind(counts, st.st_uid);
-			break;
-		}
-		err = add_found(d, place, e->d_name, st.st_uid);
-		if (err < 0)
-			return err;
-	}
-	return 0;
+	return add_below(d, place, dir, st.st_uid, counts);
 }
 
 static int by_place_name(const void *a, const void *b, void *dirs)
@@ -261,7 +369,6 @@ static void rank(struct marker_dirs *d)
 
 int marker_dirs_list(const char *dir, struct marker_dirs *dirs, struct markers_counts *counts)
 {
-	size_t share;
 	int err;
 
 	dirs->fd = open(dir, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
@@ -275,10 +382,8 @@ int marker_dirs_list(const char *dir, struct marker_dirs *dirs, struct markers_c
 	if (err < 0)
 		return err;
 	qsort_r(dirs->places, dirs->place_count, sizeof(*dirs->places), by_place_name, dirs);
-	share = MAX((size_t)MARKER_DIRS_FOUND_MAX / dirs->place_count,
-		    (size_t)MARKER_DIRS_SHARE_MIN);
 	for (size_t i = 1; i < dirs->place_count; i++) {
-		err = list_place(dirs, i, share, counts);
+		err = list_place(dirs, i, counts);
 		if (err < 0)
 			return err;
 	}
@@ -292,5 +397,6 @@ void marker_dirs_done(struct marker_dirs *dirs)
 	buf_done(&dirs->names);
 	free(dirs->places);
 	free(dirs->found);
+	free(dirs->shares);
 	fs_close(&dirs->fd);
 }

@@ -2,7 +2,7 @@
 /*
  * Which files of marker_dir and its direct subdirectories may be marker logs: names and owners only,
  * nothing is opened but directories. Bounded whatever others put there, and those who put little come
- * before those who put much.
+ * before those who put much. Each owner has a share: who puts more than that holds up nobody else.
  */
 #ifndef REAPER_OBSERVE_MARKER_DIRS_H
 #define REAPER_OBSERVE_MARKER_DIRS_H
@@ -14,10 +14,13 @@
 #include "observe/markers.h"
 
 enum {
-	MARKER_DIRS_ENTRIES_MAX = 16384, /* entries of marker_dir that are looked at */
-	MARKER_DIRS_FOUND_MAX =
-		65536,             /* candidates that are remembered, shared by all directories */
-	MARKER_DIRS_SHARE_MIN = 4, /* of these for each directory, however many there are */
+	/* Entries of marker_dir that one look reads, and entries of all its subdirectories. */
+	MARKER_DIRS_ENTRIES_MAX = 262144,
+	/* One owner's: its directories and logs in marker_dir, and all that lies in its directories.
+	 * As many logs as are ever read, each in a directory of its own, are half of it. */
+	MARKER_DIRS_OWNER_MAX = 4 * MARKER_LOGS_MAX,
+	/* Owners that have a share; what others put there is left out. */
+	MARKER_DIRS_OWNERS_MAX = MARKER_LOGS_MAX,
 };
 
 /* marker_dir, or a direct subdirectory. */
@@ -34,13 +37,23 @@ struct marker_candidate {
 	uint32_t peers; /* candidates of the same owner */
 };
 
+/* What was listed of one owner. */
+struct marker_share {
+	uid_t owner;
+	uint32_t entries;
+	bool missed; /* something was left out: what is not found may be there */
+};
+
 struct marker_dirs {
 	int fd; /* owned; marker_dir, -1: there is none */
 	struct stat st;
 	struct buf names;            /* each NUL-ended */
 	struct marker_place *places; /* owned; the first is marker_dir, the others sorted by name */
 	size_t place_count, place_room;
-	bool partial; /* a directory could not be listed at this moment: who is missing may be there */
+	struct marker_share *shares; /* owned; sorted by owner */
+	size_t share_count, share_room;
+	bool missed;                    /* something was left out, and no share says whose */
+	size_t below;                   /* entries of subdirectories that were read */
 	struct marker_candidate *found; /* owned; in the order in which they are to be read */
 	size_t found_count, found_room;
 };
@@ -80,5 +93,11 @@ void marker_dirs_distrust(struct markers_counts *counts, const char *place, cons
 
 /** Remembers that a log of this owner was not read to its end. */
 void marker_dirs_behind(struct markers_counts *counts, uid_t owner);
+
+/** Remembers that something of this owner's was left out, so that it is neither read nor gone. */
+void marker_dirs_miss(struct marker_dirs *dirs, uid_t owner, struct markers_counts *counts);
+
+/** Tells whether a log of this owner may be there though it was not found. */
+bool marker_dirs_may_hide(const struct marker_dirs *dirs, uid_t owner);
 
 #endif

@@ -31,7 +31,7 @@ int marker_file_open(int dirfd, const struct stat *dir, const char *name, struct
 		why = fs_distrust(&st, st.st_uid);
 	}
 	if (!why && fs_distrust_dir(dir, st.st_uid))
-		why = "lies in a directory that others may write to";
+		why = MARKER_FILE_WHY_OPEN;
 	if (why) {
 		*ret_why = why;
 		return -EPERM;

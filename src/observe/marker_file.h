@@ -16,6 +16,9 @@ enum {
 	MARKER_FILE_TAIL = 64,         /* bytes before the offset that must still be there */
 };
 
+/* Why a log is not believed whose name others may give to another file. */
+#define MARKER_FILE_WHY_OPEN "lies in a directory that others may write to"
+
 /* Who an identity record says writes a log. */
 struct marker_writer {
 	enum marker_event event; /* MARKER_UNKNOWN: none was read yet */

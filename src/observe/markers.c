@@ -116,14 +116,25 @@ static int begin_file(struct markers *m, struct marker_file *f, const struct sta
 	return 0;
 }
 
-/* Drops the logs that no round from this one on has seen; the sorted ones stay so. */
-static void drop_unseen(struct markers_round *r, uint32_t since)
+static bool is_gone(const struct markers_round *r, const struct marker_file *f)
+{
+	return f->round < r->m->rounds && !marker_dirs_may_hide(&r->dirs, f->owner);
+}
+
+static bool is_unseen_twice(const struct markers_round *r, const struct marker_file *f)
+{
+	return f->round + 1 < r->m->rounds;
+}
+
+/* Drops logs; the sorted ones stay so. */
+static void drop(struct markers_round *r,
+		 bool (*is_to_go)(const struct markers_round *r, const struct marker_file *f))
 {
 	struct markers *m = r->m;
 	size_t kept = 0, sorted = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
-		if (m->files[i].round >= since) {
+		if (!is_to_go(r, &m->files[i])) {
 			sorted += i < m->sorted;
 			m->files[kept++] = m->files[i];
 			continue;
@@ -143,7 +154,7 @@ static int add_file(struct markers_round *r, const struct stat *st, struct marke
 
 	/* Where no list is ever whole nothing is ever gone; what two rounds did not see makes room. */
 	if (m->count == FILES_MAX)
-		drop_unseen(r, m->rounds - 1);
+		drop(r, is_unseen_twice);
 	more = grow(m->files, m->count, &m->room, sizeof(*more), FILES_MAX);
 	if (!more)
 		return -ENOMEM;
@@ -250,13 +261,6 @@ static int enter(struct markers_round *r, size_t place)
 	return 0;
 }
 
-/* It is there, but could not be opened at this moment: neither forgotten nor read. */
-static void note_unopened(struct markers_round *r, const struct marker_candidate *c)
-{
-	r->dirs.partial = true;
-	marker_dirs_behind(r->counts, c->owner);
-}
-
 static int read_candidate(struct markers_round *r, const struct marker_candidate *c)
 {
 	const char *place = marker_dirs_name(&r->dirs, r->dirs.places[c->place].name);
@@ -272,8 +276,8 @@ static int read_candidate(struct markers_round *r, const struct marker_candidate
 		return read_file(r, c, fd, &st);
 	if (marker_dirs_is_refusal(-err))
 		marker_dirs_distrust(r->counts, place, name, why);
-	else if (err != -ENOENT)
-		note_unopened(r, c);
+	else if (err != -ENOENT) /* not at this moment: neither forgotten nor read */
+		marker_dirs_miss(&r->dirs, c->owner, r->counts);
 	return 0;
 }
 
@@ -327,8 +331,8 @@ static int read_dirs(struct markers_round *r)
 		return 0;
 	}
 	err = read_all(r);
-	if (err == 0 && !r->dirs.partial)
-		drop_unseen(r, r->m->rounds);
+	if (err == 0)
+		drop(r, is_gone);
 	return err;
 }
 

@@ -71,7 +71,6 @@ Test(markers_owner, its_logs_share_what_one_look_reads)
 
 enum {
 	PLACES = 32,
-	SHARE = MARKER_DIRS_FOUND_MAX / (PLACES + 1), /* logs that are listed of each place */
 	COME_AND_GO = 3000,
 	ROUNDS = 4, /* more logs than two rounds can read */
 };
@@ -92,7 +91,7 @@ static void make_places(const struct tmpdir *d)
 		(void)snprintf(path, sizeof(path), "%s/%02d", d->path, i);
 		cr_assert_eq(mkdir(path, 0755), 0);
 	}
-	for (int i = 0; i <= SHARE; i++) {
+	for (int i = 0; i <= MARKER_DIRS_OWNER_MAX; i++) {
 		(void)snprintf(path, sizeof(path), "%s/00/%05d.log", d->path, i);
 		make(path);
 	}

@@ -5,6 +5,8 @@
 #include "observe/markers.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include "markers_dir.h"
+#include "observe/marker_dirs.h"
 
 TestSuite(markers_trust, .init = dir_make, .fini = dir_remove);
 
@@ -207,6 +210,169 @@ Test(markers_trust, those_who_flood_wait_for_those_who_do_not)
 	cr_assert_eq(dir_read(), 0);
 	cr_assert(counts.whole);
 	cr_assert_eq(counts.logs, MARKER_LOGS_MAX - 9);
+}
+
+/* Makes so many files or directories of this owner. */
+static void flood(const char *dir, const char *suffix, mode_t mode, unsigned count, uid_t owner)
+{
+	int fd = open(dir_path(dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[32];
+
+	cr_assert_geq(fd, 0);
+	for (unsigned i = 0; i < count; i++) {
+		(void)snprintf(name, sizeof(name), "%u%s", i, suffix);
+		cr_assert_eq(S_ISDIR(mode) ? mkdirat(fd, name, mode & 07777)
+					   : mknodat(fd, name, mode, 0),
+			     0);
+		if (owner != geteuid())
+			cr_assert_eq(fchownat(fd, name, owner, 0, AT_SYMLINK_NOFOLLOW), 0);
+	}
+	close(fd);
+}
+
+static void expect_behind(uid_t owner, const char *why)
+{
+	cr_expect_not(counts.whole, "%s", why);
+	cr_expect_not(counts.behind_anybody, "%s", why);
+	cr_expect_eq(counts.behind_count, 1, "%s: %u", why, counts.behind_count);
+	cr_expect_eq(counts.behind[0], owner, "%s", why);
+}
+
+static void make_mine(void)
+{
+	dir_mkdir("mine", 0755);
+	dir_log("mine/a.log", DIR_HOST);
+	cr_assert_eq(chown(dir_path("mine/a.log"), DIR_OTHER_UID + 1, 0), 0);
+	cr_assert_eq(chown(dir_path("mine"), DIR_OTHER_UID + 1, 0), 0);
+}
+
+static const struct {
+	const char *why;
+	mode_t top; /* of marker_dir */
+	const char *suffix;
+	mode_t mode;  /* of what floods it */
+	uid_t owner;  /* of it */
+	bool forgets; /* what is gone of others */
+} floods[] = {
+	{ "directories", 01777, "", S_IFDIR | 0755, DIR_OTHER_UID, true },
+	{ "root's logs", 0755, ".log", S_IFREG | 0644, 0, false },
+};
+
+Test(markers_trust, who_floods_marker_dir_is_behind_alone)
+{
+	dir_need_root();
+	for (size_t i = 0; i < ARRAY_SIZE(floods); i++) {
+		cr_assert_eq(chmod(dir_top, floods[i].top), 0);
+		flood("", floods[i].suffix, floods[i].mode, MARKER_DIRS_OWNER_MAX + 1,
+		      floods[i].owner);
+		make_mine();
+		cr_assert_eq(dir_read(), 0);
+		expect_behind(floods[i].owner, floods[i].why);
+		cr_expect_eq(taken.count, 1, "%s: another's log is read", floods[i].why);
+		cr_assert_eq(unlink(dir_path("mine/a.log")), 0);
+		cr_assert_eq(dir_read(), 0);
+		cr_expect_eq(taken.forgotten, floods[i].forgets, "%s", floods[i].why);
+		dir_remove();
+		dir_make();
+	}
+}
+
+Test(markers_trust, as_many_logs_as_are_read_flood_nothing)
+{
+	char name[32];
+
+	cr_assert_eq(chmod(dir_top, 01777), 0);
+	flood("", "", S_IFDIR | 0755, MARKER_LOGS_MAX, geteuid());
+	for (unsigned i = 0; i < MARKER_LOGS_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "%u/a.log", i);
+		cr_assert_eq(mknod(dir_path(name), S_IFREG | 0644, 0), 0);
+	}
+	cr_assert_eq(dir_read(), 0);
+	cr_expect_eq(counts.logs, MARKER_LOGS_MAX);
+	cr_expect(counts.whole);
+}
+
+/* A user may be able to link a file of another's under many names. */
+Test(markers_trust, what_is_never_believed_costs_its_owner_nothing)
+{
+	cr_assert_eq(chmod(dir_top, 01777), 0);
+	flood("", ".log", S_IFREG | 0644, MARKER_DIRS_OWNER_MAX + 1, geteuid());
+	dir_mkdir("mine", 0755);
+	dir_log("mine/a.log", DIR_HOST);
+	cr_assert_eq(dir_read(), 0);
+	cr_expect_eq(counts.distrusted, MARKER_DIRS_OWNER_MAX + 1);
+	cr_expect_eq(taken.count, 1);
+	cr_expect(counts.whole);
+}
+
+Test(markers_trust, a_flooded_directory_hides_only_its_owners_logs)
+{
+	static const char *const names[] = { "a", "b/b.log", "b" };
+
+	dir_need_root();
+	dir_mkdir("a", 0755);
+	dir_mkdir("b", 0755);
+	dir_log("b/b.log", DIR_HOST);
+	dir_mkdir("mine", 0755);
+	dir_log("mine/a.log", DIR_HOST);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		cr_assert_eq(lchown(dir_path(names[i]), DIR_OTHER_UID, 0), 0);
+	cr_assert_eq(dir_read(), 0);
+	cr_assert_eq(taken.count, 2);
+	flood("a", "", S_IFREG | 0644, MARKER_DIRS_OWNER_MAX, DIR_OTHER_UID);
+	dir_append("mine/a.log", "reaper/1 2 beat n=1\n");
+	dir_append("b/b.log", "reaper/1 3 beat n=1\n");
+	cr_assert_eq(dir_read(), 0);
+	expect_behind(DIR_OTHER_UID, "what lies there costs time, whatever its name");
+	cr_expect_eq(counts.logs, 1);
+	cr_expect_eq(taken.count, 1);
+	cr_expect_eq(taken.forgotten, 0, "b.log was not seen, but it is there");
+	cr_assert_eq(unlink(dir_path("mine/a.log")), 0);
+	cr_assert_eq(dir_read(), 0);
+	cr_expect_eq(taken.forgotten, 1);
+	for (unsigned i = 0; i < 3; i++) { /* its two directories and b.log count too */
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "a/%u", i);
+		cr_assert_eq(unlink(dir_path(name)), 0);
+	}
+	cr_assert_eq(dir_read(), 0);
+	cr_expect(counts.whole);
+	cr_expect_eq(taken.count, 1);
+	cr_expect_eq(taken.ms[0], 3, "b.log is read on");
+	cr_expect_eq(taken.forgotten, 0);
+}
+
+/* The linker's names: readdir() as the program calls it, and as it is. */
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+
+static unsigned invented; /* entries that come before those that are there */
+
+struct dirent *__wrap_readdir(DIR *dir)
+{
+	static struct dirent gone = { .d_name = "gone" };
+
+	if (!invented)
+		return __real_readdir(dir);
+	invented--;
+	return &gone;
+}
+
+Test(markers_trust, of_a_marker_dir_beyond_all_bounds_nobody_knows)
+{
+	dir_log("a.log", DIR_HOST);
+	cr_assert_eq(dir_read(), 0);
+	invented = MARKER_DIRS_ENTRIES_MAX - 3; /* with ".", ".." and a.log that is all */
+	cr_assert_eq(dir_read(), 0);
+	cr_expect(counts.whole);
+	cr_expect_eq(counts.logs, 1);
+	invented = MARKER_DIRS_ENTRIES_MAX;
+	cr_assert_eq(dir_read(), 0);
+	cr_expect(counts.behind_anybody);
+	cr_expect_not(counts.whole);
+	cr_expect_eq(counts.logs, 0);
+	cr_expect_eq(taken.forgotten, 0);
 }
 
 Test(markers_trust, without_descriptors_nothing_is_forgotten)
