@@ -133,19 +133,21 @@ static int recall(struct look *l, struct proc *p, uint64_t boot_ms)
 	return err < 0 ? err : 1;
 }
 
-/* Gone, denied, or silent: it has no argv then, and says so where that lets a proof fail. */
+/* Gone, denied, or silent: it has no argv then, and says so where that lets a proof fail.
+ * @return how many were not asked; -ENOMEM. */
 static int read_some(struct look *l, struct proc *const *procs, size_t count, uint64_t boot_ms)
 {
 	_cleanup_free_ int *errs = calloc(count + 1, sizeof(*errs));
 	int r = errs ? processes_read_argvs(procs, count, errs) : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	for (size_t i = 0; r >= 0 && i < count; i++) {
 		struct proc *p = procs[i];
 
 		if (errs[i] == -ETIMEDOUT)
 			log_notice("process %d does not let its command line be read: its memory "
 				   "is locked, as by a file system that does not answer",
 				   (int)p->id.pid);
+		r += errs[i] == -EBUSY;
 		if (errs[i] == -ENOMEM ||
 		    (!errs[i] && !cached(l, p) && is_settled(p, boot_ms) && to_cache(l, p) < 0))
 			r = -ENOMEM;
@@ -159,7 +161,7 @@ int look_argv_read(struct look *l, struct proc *p, uint64_t boot_ms)
 
 	if (r)
 		return MIN(r, 0);
-	return read_some(l, &p, 1, boot_ms);
+	return MIN(read_some(l, &p, 1, boot_ms), 0);
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -188,6 +190,7 @@ int look_argv_read_all(struct look *l, const struct tree_input *in, struct audit
 {
 	_cleanup_free_ struct proc **some = calloc(a->snapshot.count + 1, sizeof(*some));
 	size_t count = 0;
+	int unasked;
 
 	if (!some)
 		return -ENOMEM;
@@ -200,8 +203,13 @@ int look_argv_read_all(struct look *l, const struct tree_input *in, struct audit
 		if (!r)
 			some[count++] = p;
 	}
-	if (read_some(l, some, count, a->boot_ms) < 0)
-		return -ENOMEM;
+	unasked = read_some(l, some, count, a->boot_ms);
+	if (unasked < 0)
+		return unasked;
+	if (unasked)
+		log_notice("%d command lines were not read: too many others were answered late, "
+			   "or not at all",
+			   unasked);
 	for (size_t i = 0; i < count; i++)
 		some[i]->argv_unread = !some[i]->argv;
 	drop_unused(l);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
@@ -22,7 +23,8 @@ struct run {
 	pthread_cond_t end;
 	size_t done; /* files */
 	bool over;
-	bool left; /* nobody waits any more */
+	bool left;        /* nobody waits any more */
+	uint64_t turn_ms; /* when its turn ends, by now_ms(): no more are begun */
 	size_t count;
 	struct mm_file files[];
 };
@@ -33,6 +35,14 @@ static struct {
 	size_t count;
 	struct ident id[MM_FILE_STUCK_MAX];
 } stuck = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
 
 /* There is room: nothing is tried while there is none. */
 static void add_stuck(struct ident id)
@@ -143,83 +153,87 @@ static void free_run(struct run *r)
 	free(r);
 }
 
+/* Once it is over, the run is its waiter's; one that was left is freed here. @return more is to be read. */
 static bool note_done(struct run *r, size_t done)
 {
-	bool left;
+	bool over, left;
 
 	(void)pthread_mutex_lock(&r->lock);
 	r->done = done;
-	r->over = done == r->count;
+	over = done == r->count || now_ms() >= r->turn_ms;
 	left = r->left;
-	if (r->over)
+	r->over = over;
+	if (over)
 		(void)pthread_cond_signal(&r->end);
 	(void)pthread_mutex_unlock(&r->lock);
-	return left;
+	if (left) {
+		drop_stuck(r->files[done - 1].id);
+		free_run(r);
+	}
+	return !over && !left;
 }
 
-static void *read_all(void *arg)
+static void *read_some(void *arg)
 {
 	struct run *r = arg;
+	size_t i = 0;
 
-	for (size_t i = 0; i < r->count; i++) {
-		read_one(&r->files[i]);
-		if (note_done(r, i + 1)) {
-			drop_stuck(r->files[i].id);
-			free_run(r);
-			break;
-		}
-	}
+	do
+		read_one(&r->files[i++]);
+	while (note_done(r, i));
 	return NULL;
 }
 
-static struct timespec some_time_on(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += MM_FILE_PATIENCE_MS / 1000;
-	return t;
-}
-
 /* What has been read goes to who asked for it, while the thread can touch none of it. */
-static void take_done(struct run *r, struct mm_file *files)
+static void take_done(struct run *r, struct mm_file *const *files)
 {
 	for (size_t i = 0; i < r->done; i++)
-		files[i] = r->files[i];
+		*files[i] = r->files[i];
 	for (size_t i = 0; i < r->done; i++)
 		r->files[i].bytes = NULL;
 }
 
-/* Until all is read, or until one file has had its time. @return how many are read. */
-static size_t wait_for(struct run *r, struct mm_file *files)
+/* Whatever is read when the patience ends was begun in the turn. */
+static struct timespec end_of_patience(const struct run *r)
 {
-	size_t done;
+	uint64_t ms = r->turn_ms + MM_FILE_PATIENCE_MS;
+
+	return (struct timespec){ .tv_sec = (time_t)(ms / 1000),
+				  .tv_nsec = (long)(ms % 1000) * 1000000 };
+}
+
+/* Until all is read or the turn is over, or until one file has had its time.
+ * @return the run is the caller's again; else it was left to its thread. */
+static bool wait_for(struct run *r, struct mm_file *const *files, size_t *ret_done)
+{
+	struct timespec until = end_of_patience(r);
+	bool over;
 
 	(void)pthread_mutex_lock(&r->lock);
 	while (!r->over && !r->left) {
-		struct timespec until = some_time_on();
-		int late;
+		int late = pthread_cond_clockwait(&r->end, &r->lock, CLOCK_MONOTONIC, &until);
 
-		done = r->done;
-		late = pthread_cond_clockwait(&r->end, &r->lock, CLOCK_MONOTONIC, &until);
-		r->left = late && !r->over && r->done == done;
+		r->left = late && !r->over;
 	}
-	done = r->done;
+	over = !r->left;
+	*ret_done = r->done;
 	take_done(r, files);
 	if (r->left)
-		add_stuck(r->files[done].id);
+		add_stuck(r->files[r->done].id);
 	(void)pthread_mutex_unlock(&r->lock);
-	return done;
+	return over;
 }
 
-static struct run *new_run(const struct mm_file *files, size_t count)
+static struct run *new_run(struct mm_file *const *files, size_t count)
 {
-	struct run *r = calloc(1, sizeof(*r) + count * sizeof(*files));
+	struct run *r = calloc(1, sizeof(*r) + count * sizeof(r->files[0]));
 
 	if (!r)
 		return NULL;
+	r->turn_ms = now_ms() + MM_FILE_TURN_MS;
 	r->count = count;
-	memcpy(r->files, files, count * sizeof(*files));
+	for (size_t i = 0; i < count; i++)
+		r->files[i] = *files[i];
 	(void)pthread_mutex_init(&r->lock, NULL);
 	(void)pthread_cond_init(&r->end, NULL);
 	return r;
@@ -237,54 +251,112 @@ static int begin(struct run *r, pthread_t *ret_thread)
 	(void)sigfillset(&all);
 	err = pthread_attr_setsigmask_np(&attr, &all);
 	if (!err)
-		err = pthread_create(ret_thread, &attr, read_all, r);
+		err = pthread_create(ret_thread, &attr, read_some, r);
 	(void)pthread_attr_destroy(&attr);
 	return err;
 }
 
+/* @return how many have been read, at least one. */
+static size_t read_without_thread(struct mm_file *const *files, size_t count)
+{
+	uint64_t turn_ms = now_ms() + MM_FILE_TURN_MS;
+	size_t done = 0;
+
+	do
+		read_one(files[done++]);
+	while (done < count && now_ms() < turn_ms);
+	return done;
+}
+
 /* @return how many have been dealt with, at least one. */
-static size_t try_some(struct mm_file *files, size_t count)
+static size_t try_some(struct mm_file *const *files, size_t count)
 {
 	struct run *r = new_run(files, count);
 	pthread_t thread;
 	size_t done;
 
 	if (!r) {
-		files[0].err = -ENOMEM;
+		files[0]->err = -ENOMEM;
 		return 1;
 	}
 	if (begin(r, &thread)) {
 		free_run(r);
-		for (size_t i = 0; i < count; i++)
-			read_one(&files[i]);
-		return count;
+		return read_without_thread(files, count);
 	}
-	done = wait_for(r, files);
-	if (done == count) {
+	if (wait_for(r, files, &done)) {
 		(void)pthread_join(thread, NULL);
 		free_run(r);
 		return done;
 	}
 	(void)pthread_detach(thread);
-	files[done].err = -ETIMEDOUT;
+	files[done]->err = -ETIMEDOUT;
 	return done + 1;
+}
+
+/* One owner's turn. @return how many have been dealt with, at least one. */
+static size_t take_turn(struct mm_file *const *files, size_t count)
+{
+	size_t at = 0, some = 0;
+
+	while (at < count && (files[at]->err = ask_stuck(files[at]->id)) < 0)
+		at++;
+	while (at + some < count && ask_stuck(files[at + some]->id) == 0)
+		some++;
+	return some ? at + try_some(files + at, some) : at;
+}
+
+static size_t count_owners(struct mm_file *const *files, size_t count)
+{
+	size_t some = 1;
+
+	while (some < count && files[some]->owner == files[0]->owner)
+		some++;
+	return some;
+}
+
+/* A turn for each owner, while there is time. @return how many files are left, which come to the front. */
+static size_t take_turns(struct mm_file **files, size_t count, uint64_t end_ms)
+{
+	size_t left = 0;
+
+	for (size_t at = 0; at < count;) {
+		size_t some = count_owners(files + at, count - at);
+		size_t done = now_ms() < end_ms ? take_turn(files + at, some) : 0;
+
+		memmove(files + left, files + at + done, (some - done) * sizeof(*files));
+		left += some - done;
+		at += some;
+	}
+	return left;
+}
+
+/* They are of one array, where those of one owner stay in their order. */
+static int compare_owners(const void *a, const void *b)
+{
+	const struct mm_file *p = *(struct mm_file *const *)a, *q = *(struct mm_file *const *)b;
+
+	if (p->owner != q->owner)
+		return p->owner < q->owner ? -1 : 1;
+	return p < q ? -1 : p > q;
 }
 
 void mm_files_read(struct mm_file *files, size_t count)
 {
+	_cleanup_free_ struct mm_file **queue = calloc(count + 1, sizeof(struct mm_file *));
+	uint64_t end_ms = now_ms() + MM_FILE_BUDGET_MS;
+
 	for (size_t i = 0; i < count; i++) {
-		files[i].err = 0;
+		files[i].err = queue ? -EBUSY : -ENOMEM;
 		files[i].bytes = NULL;
 		files[i].len = 0;
 	}
-	for (size_t at = 0; at < count;) {
-		size_t some = 0;
-
-		while (at + some < count &&
-		       (files[at + some].err = ask_stuck(files[at + some].id)) == 0)
-			some++;
-		at += some ? try_some(files + at, some) : 1;
-	}
+	if (!queue)
+		return;
+	for (size_t i = 0; i < count; i++)
+		queue[i] = &files[i];
+	qsort(queue, count, sizeof(*queue), compare_owners);
+	while (count && now_ms() < end_ms)
+		count = take_turns(queue, count, end_ms);
 }
 
 #if defined(__GNUC__) && !defined(__clang__)

@@ -186,6 +186,7 @@ int processes_read_argvs(struct proc *const *procs, size_t count, int *errs)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		files[i].id = procs[i]->id;
+		files[i].owner = procs[i]->uid;
 		files[i].name = "cmdline";
 		files[i].max = PROC_ARGV_MAX;
 	}

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that do not answer: here a FIFO that nobody writes stands for one. */
+/* Files that do not answer: here a FIFO that nobody writes stands for one, and a wait before it is opened
+ * for one that answers late. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,21 +16,35 @@
 #include "live.h"
 #include "observe/mm_file.h"
 #include "observe/proc_parse.h"
+#include "observe/processes.h"
 
 enum {
 	SILENT = 10000000, /* greater than any pid */
+	SLOW = 20000000,
+	SLOW_MS = 500,
+	SLOW_COUNT = 30,
+	ONE = 1000, /* owners */
+	OTHER = 1001,
 };
 
 static char folder[] = "/tmp/test_mm_file.XXXXXX";
 static struct ident self;
 static bool no_threads;
+static atomic_int slow_asked, slow_before; /* that one of this very process was asked */
 
 int __real_pin_open(pid_t pid);
 int __wrap_pin_open(pid_t pid);
 int __wrap_pin_open(pid_t pid)
 {
-	return pid < SILENT ? __real_pin_open(pid)
-			    : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (pid < SILENT) {
+		slow_before = slow_asked;
+		return __real_pin_open(pid);
+	}
+	if (pid >= SLOW) {
+		slow_asked++;
+		live_sleep_ms(SLOW_MS);
+	}
+	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 int __real_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*f)(void *),
@@ -68,7 +84,7 @@ static void end(void)
 	cr_expect_eq(rmdir(folder), 0);
 }
 
-TestSuite(mm_file, .init = begin, .fini = end, .timeout = 30);
+TestSuite(mm_file, .init = begin, .fini = end, .timeout = 60);
 
 static struct mm_file file_of(pid_t pid)
 {
@@ -76,7 +92,7 @@ static struct mm_file file_of(pid_t pid)
 		.id = { pid, self.start },
 		.name = "cmdline",
 		.max = 4096,
-		.whole = pid >= SILENT, /* that opens a FIFO and waits */
+		.whole = pid >= SILENT && pid < SLOW, /* that opens a FIFO and waits */
 	};
 }
 
@@ -187,16 +203,80 @@ Test(mm_file, what_answers_late_may_be_asked_again)
 Test(mm_file, so_many_do_not_answer_and_no_more)
 {
 	struct mm_file files[MM_FILE_STUCK_MAX + 2];
+	int late = 0;
 
 	for (int i = 0; i <= MM_FILE_STUCK_MAX; i++)
 		files[i] = file_of(SILENT + i);
 	files[MM_FILE_STUCK_MAX + 1] = file_of(self.pid);
+	/* One call has no time for all of them. */
+	for (int calls = 0; late < MM_FILE_STUCK_MAX && calls < MM_FILE_STUCK_MAX; calls++) {
+		mm_files_read(files, MM_FILE_STUCK_MAX + 2);
+		for (int i = 0; i < MM_FILE_STUCK_MAX; i++)
+			late += files[i].err == -ETIMEDOUT;
+		cr_expect_eq(files[MM_FILE_STUCK_MAX].err, -EBUSY);
+		cr_expect_eq(files[MM_FILE_STUCK_MAX + 1].err, -EBUSY);
+	}
+	cr_expect_eq(late, MM_FILE_STUCK_MAX);
 	mm_files_read(files, MM_FILE_STUCK_MAX + 2);
 	for (int i = 0; i < MM_FILE_STUCK_MAX; i++)
-		cr_expect_eq(files[i].err, -ETIMEDOUT, "%d: %d", i, files[i].err);
+		cr_expect_eq(files[i].err, -EALREADY, "%d: %d", i, files[i].err);
 	cr_expect_eq(files[MM_FILE_STUCK_MAX].err, -EBUSY);
 	cr_expect_eq(files[MM_FILE_STUCK_MAX + 1].err, -EBUSY);
 	let_go();
+}
+
+/* One owner's files that answer late, and another's that does not, behind them. */
+static void read_behind_slow_ones(void)
+{
+	struct mm_file files[SLOW_COUNT + 1];
+	uint64_t began = live_now_ms();
+
+	for (int i = 0; i < SLOW_COUNT; i++) {
+		files[i] = file_of(SLOW + i);
+		files[i].owner = ONE;
+	}
+	files[SLOW_COUNT] = file_of(self.pid);
+	files[SLOW_COUNT].owner = OTHER;
+	mm_files_read(files, SLOW_COUNT + 1);
+	cr_expect_lt(live_now_ms() - began, SLOW_COUNT * SLOW_MS * 4 / 5);
+	cr_expect_leq(slow_asked, MM_FILE_BUDGET_MS / SLOW_MS + 1, "%d", slow_asked);
+	cr_expect_geq(slow_asked, 2, "it has its turn again");
+	cr_expect_eq(slow_before, 1);
+	cr_expect_eq(files[SLOW_COUNT].err, 0);
+	cr_expect_gt(files[SLOW_COUNT].len, 0);
+	cr_expect_eq(files[SLOW_COUNT - 1].err, -EBUSY, "it was not asked");
+	cr_expect_null(files[SLOW_COUNT - 1].bytes);
+	drop(files, SLOW_COUNT + 1);
+}
+
+Test(mm_file, those_who_answer_late_have_an_end_and_hold_up_no_other_owner)
+{
+	read_behind_slow_ones();
+}
+
+Test(mm_file, nor_do_they_without_a_thread)
+{
+	no_threads = true;
+	read_behind_slow_ones();
+}
+
+Test(mm_file, the_argv_of_each_user_is_read_in_turn)
+{
+	struct proc procs[] = {
+		{ .id = { SLOW, self.start }, .uid = ONE },
+		{ .id = { SLOW + 1, self.start }, .uid = ONE },
+		{ .id = self, .uid = OTHER },
+	};
+	struct proc *const asked[] = { &procs[0], &procs[1], &procs[2] };
+	int errs[ARRAY_SIZE(procs)];
+
+	cr_assert_eq(processes_read_argvs(asked, ARRAY_SIZE(procs), errs), 0);
+	cr_expect_eq(slow_asked, 2);
+	cr_expect_eq(slow_before, 1);
+	cr_expect_eq(errs[2], 0);
+	cr_expect_gt(procs[2].argv_len, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(procs); i++)
+		free(procs[i].argv);
 }
 
 Test(mm_file, without_a_thread_it_is_read_as_well)
