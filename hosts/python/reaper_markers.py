@@ -28,6 +28,7 @@ import stat
 import sys
 import threading
 import time
+import weakref
 
 RECORD_MAX = 512  # bytes of one record; reaper skips a longer one
 SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:/@+-")
@@ -79,8 +80,23 @@ def _forget_identity():
     _own = (0, None)
 
 
-# A child can have the number of a process that died before it, and of which its memory still knows.
-os.register_at_fork(after_in_child=_forget_identity)
+_forgetful = weakref.WeakSet()  # what a forked child has to forget
+_has_forked = False
+
+
+def _after_fork_in_child():
+    # It can have the number of a process that died before it, and of which its memory still knows.
+    _forget_identity()
+    for one in list(_forgetful):
+        one.forget()
+
+
+def _after_fork_in_parent():
+    global _has_forked  # pylint: disable=global-statement
+    _has_forked = True
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child, after_in_parent=_after_fork_in_parent)
 
 
 def boot_id():
@@ -137,7 +153,12 @@ class Log:
         self._fd = None
         self._maker = os.getpid()
         self._again_at = 0.0
-        self._lock = threading.Lock()
+        self.forget()
+        _forgetful.add(self)
+
+    def forget(self):
+        """In a forked child: who had the lock is not there."""
+        self._lock = threading.RLock()
 
     def open(self):
         """Open it now, before a fork, say; True if it is open."""
@@ -167,7 +188,7 @@ class Log:
         if not self.ready():
             return False
         try:
-            if self._emptied and self.is_own():
+            if self._emptied:
                 self._begin_again()
             self._put(self._fd, event, fields)
             return True
@@ -178,7 +199,7 @@ class Log:
 
     def _empty(self):
         """What is in it misleads without the record that was lost. That takes no room on the disk."""
-        if self._again is None or not self.is_own():
+        if self._again is None:
             return
         try:
             with self._lock:
@@ -188,8 +209,9 @@ class Log:
             self._complain(error)
 
     def _begin_again(self):
+        """What children had in it nobody can say again: then it stays without a beginning, and proves nothing."""
         with self._lock:
-            if not self._emptied:
+            if not self._emptied or not self.is_own() or _has_forked:
                 return
             os.ftruncate(self._fd, 0)
             self._begin(self._fd)
@@ -210,6 +232,9 @@ class Log:
         """Whether it is this process' log, and not that of one that forked it."""
         return os.getpid() == self._maker
 
+    def is_open(self):
+        return self._fd is not None
+
     def _may_open(self):
         return self.is_own() and time.monotonic() >= self._again_at
 
@@ -228,6 +253,8 @@ class Log:
             self.continued = os.fstat(fd).st_size > 0
             if not self.continued:
                 self._begin(fd)
+            elif self._again and self._again():
+                self._emptied = True  # what runs has been begun, and is not in it
         except BaseException:
             os.close(fd)
             raise
@@ -268,30 +295,26 @@ class Program:
         self.log = Log("host", folder, self._running, **{"class": name, "pool": "none", "tasks": "all"})
         self._used = set()
         self._made_ms = int(time.time() * 1000)
-        self._forget()
+        self.forget()
+        _forgetful.add(self)
 
-    def _forget(self):
-        self._maker = os.getpid()
-        self._lock = threading.Lock()
+    def forget(self):
+        """In a forked child: what its parent runs it does not."""
+        self._lock = threading.RLock()
         self._open = {}  # by name of a task: (id, job) of each that runs
         self._ending = []  # (id, job) of which nobody knows yet that it has ended
         self._numbers = itertools.count(2)
 
-    def _begins_here(self):
-        """What its parent runs, a forked child does not."""
-        if os.getpid() != self._maker:
-            self._forget()
-
     def begin(self, task, job=None):
-        self._begins_here()
         ready = self.log.ready()
         with self._lock:
             one = (_quietly(self._new_id, str(task)) or str(task), job)
             self._open.setdefault(str(task), []).append(one)
-        return ready and self.log.write("begin", task=one[0], job=job, worker=_quietly(identity))
+        if not ready and not self.log.is_open():
+            return False
+        return self.log.write("begin", task=one[0], job=job, worker=_quietly(identity))
 
     def end(self, task, outcome="ok"):
-        self._begins_here()
         with self._lock:
             running = self._open.get(str(task))
             if not running:
@@ -307,7 +330,6 @@ class Program:
 
     def done(self, code=0):
         """All that it has to do is done: whatever it still waits for, nobody waits for it."""
-        self._begins_here()
         with self._lock:
             still = [task for task, running in self._open.items() for _ in running]
         for task in still:

@@ -208,7 +208,7 @@ static int describe_hosts(struct look *l, struct audit *a)
 		uint64_t began_ms = clock_ticks_to_ms(h->id.start);
 
 		h->up_ms = a->boot_ms > began_ms ? a->boot_ms - began_ms : 0;
-		if (!p->argv && look_argv_read(l, p, a->boot_ms) < 0)
+		if (!p->argv && !p->argv_unread && look_argv_read(l, p, a->boot_ms) < 0)
 			return -ENOMEM;
 		look_argv_label(p, h);
 	}

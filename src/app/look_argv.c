@@ -133,7 +133,7 @@ static int recall(struct look *l, struct proc *p, uint64_t boot_ms)
 	return err < 0 ? err : 1;
 }
 
-/* Gone, denied, or silent: it has no argv then, and says so where that lets a proof fail.
+/* Denied, silent or not asked: it has no argv then, and may be a daemon. What is gone is none.
  * @return how many were not asked; -ENOMEM. */
 static int read_some(struct look *l, struct proc *const *procs, size_t count, uint64_t boot_ms)
 {
@@ -148,6 +148,7 @@ static int read_some(struct look *l, struct proc *const *procs, size_t count, ui
 				   "is locked, as by a file system that does not answer",
 				   (int)p->id.pid);
 		r += errs[i] == -EBUSY;
+		p->argv_unread = errs[i] && errs[i] != -ESRCH && errs[i] != -ENOENT;
 		if (errs[i] == -ENOMEM ||
 		    (!errs[i] && !cached(l, p) && is_settled(p, boot_ms) && to_cache(l, p) < 0))
 			r = -ENOMEM;
@@ -210,8 +211,6 @@ int look_argv_read_all(struct look *l, const struct tree_input *in, struct audit
 		log_notice("%d command lines were not read: too many others were answered late, "
 			   "or not at all",
 			   unasked);
-	for (size_t i = 0; i < count; i++)
-		some[i]->argv_unread = !some[i]->argv;
 	drop_unused(l);
 	return 0;
 }

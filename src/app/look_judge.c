@@ -72,13 +72,13 @@ int look_markers(struct look *l, struct audit *a)
 	return 0;
 }
 
-/* A program that is the host of itself alone is nobody's host, and a worker's code may write what it
- * likes. */
-static bool is_judged(const struct audit *a, pid_t pid)
+/* A program that is the host of itself alone is nobody's host; and what was forked to work for a host may
+ * write what it likes. */
+static bool is_nobodys_host(const struct audit *a, const struct proc *p)
 {
-	const struct subject *s = audit_find(a, pid);
+	const struct subject *s = audit_find(a, p->id.pid);
 
-	return s && role_is_judged(s->role);
+	return s && (role_is_judged(s->role) || proc_never_execed(p));
 }
 
 int look_logged_hosts(struct look *l, struct audit *a)
@@ -91,7 +91,7 @@ int look_logged_hosts(struct look *l, struct audit *a)
 		/* Whoever may write a log may not name other users' processes hosts, which are never ended. */
 		if (!p || tree_is_nothing(p) || h.pid_ns != l->self.pid_ns ||
 		    !ident_equal(p->id, h.id) || (h.owner && h.owner != p->uid) ||
-		    is_judged(a, h.id.pid))
+		    is_nobodys_host(a, p))
 			continue;
 		if (tree_add_host(a, p) < 0)
 			return -ENOMEM;

@@ -25,7 +25,7 @@ bool look_protect_names(const struct config *c, struct proc *p, const char *cgro
 	/* What a rule asks and nobody knows keeps. */
 	if (c->protect.wants_cgroup && !cgroup)
 		return true;
-	if (c->protect.wants_args && !p->argv && processes_read_argv(p) < 0)
+	if (c->protect.wants_args && (p->argv_unread || (!p->argv && processes_read_argv(p) < 0)))
 		return true;
 	if (protect_match(&c->protect, p, cgroup))
 		return true;

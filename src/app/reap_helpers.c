@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/pin.h"
 #include "correlate/correlate.h"
+#include "correlate/tree.h"
 #include "observe/evidence.h"
 #include "report/json.h"
 
@@ -62,11 +63,20 @@ static const char *objection(const struct reap *r, struct proc *p, const struct 
 	return NULL;
 }
 
+/* Who takes the orphans of a worker, as pid 1 of a container, which may be the JVM. */
+static bool is_above(const struct reap *r, pid_t pid, pid_t worker)
+{
+	return pid == 1 || tree_is_ancestor(&r->second.snapshot, pid, worker);
+}
+
 /* One between it and its worker is a host or a daemon, or may be one, as it may be itself: a command line
  * could not be read. */
-static bool may_be_anothers(const struct snapshot *s, const struct proc *p, pid_t worker)
+static bool may_be_anothers(const struct reap *r, const struct snapshot *s, const struct proc *p,
+			    pid_t worker)
 {
 	for (int depth = 0; p && p->id.pid != worker && depth < DEPTH_MAX; depth++) {
+		if (is_above(r, p->id.pid, worker))
+			return false;
 		if (p->argv_unread || (depth && p->listed))
 			return true;
 		p = snapshot_find(s, p->ppid);
@@ -96,7 +106,7 @@ void reap_spare_helpers(struct reap *r, size_t from)
 			why = "it is no helper any more";
 		else if (r->victims[v->worker].stage == ACT_DONE)
 			why = "its worker is not ended";
-		else if (may_be_anothers(&r->second.snapshot,
+		else if (may_be_anothers(r, &r->second.snapshot,
 					 snapshot_find(&r->second.snapshot, s->id.pid), w->id.pid))
 			why = another;
 		else
@@ -217,17 +227,18 @@ static int add_new(struct reap *r, struct snapshot *s, struct buf *lines)
 	return added;
 }
 
-/* What has become a host, a daemon or one of theirs since the second look is let alone. */
-static void spare_pending(struct reap *r, const struct snapshot *s)
+void reap_spare_pending(struct reap *r, const struct snapshot *s)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		struct victim *v = &r->victims[i];
 		const struct proc *p = snapshot_find(s, v->id.pid);
 
-		if (v->role == ROLE_HELPER && v->stage == ACT_PINNED && p &&
-		    ident_equal(p->id, v->id) &&
-		    (p->listed || may_be_anothers(s, p, r->victims[v->worker].id.pid)))
-			act_close(v, OUTCOME_SPARED, another);
+		if (v->role != ROLE_HELPER || v->stage != ACT_PINNED || !p ||
+		    !ident_equal(p->id, v->id) ||
+		    !(p->listed || may_be_anothers(r, s, p, r->victims[v->worker].id.pid)))
+			continue;
+		act_close(v, OUTCOME_SPARED, another);
+		r->sink(r->arg, &v->record);
 	}
 }
 
@@ -239,7 +250,7 @@ int reap_find_new_helpers(struct reap *r)
 	int err = look_who(r->look, &now);
 
 	if (err == 0) {
-		spare_pending(r, &now.snapshot);
+		reap_spare_pending(r, &now.snapshot);
 		err = add_new(r, &now.snapshot, &lines);
 	}
 	if (err >= 0 && lines.failed)

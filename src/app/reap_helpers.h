@@ -36,6 +36,14 @@ void reap_spare_helpers(struct reap *r, size_t from);
 void reap_prepare_helper(const struct reap *r, struct victim *v, const struct evidence *e);
 
 /**
+ * Closes the helpers that wait for their signal and have become a host, a daemon or one of theirs since the
+ * second look, and tells the sink.
+ *
+ * @param s	the processes of now.
+ */
+void reap_spare_pending(struct reap *r, const struct snapshot *s);
+
+/**
  * Lists the processes again, spares the helpers that are a host's or a daemon's by now, and pins what is below a victim, new and unguarded, with its intent written.
  *
  * @return how many were added; negative errno: none was.

@@ -59,12 +59,22 @@ static void say(struct ledger_case *c, enum unpooled proof, enum tri holds, uint
 	c->facts->unpooled_ms[proof] = since_ms;
 }
 
-/* A program that stands alone waits for its tasks, whoever works at them. */
+/* A program that stands alone waits for its tasks, whoever works at them; but once it is done for none that
+ * began before: a child that was ended ends no task. */
 static bool runs_any(const struct ledger_case *c)
 {
-	for (size_t i = 0; i < c->count; i++)
-		if (c->scope[i]->store.first[LIST_OPEN])
-			return true;
+	uint64_t done_ms = ledger_case_done(c);
+
+	for (size_t i = 0; i < c->count; i++) {
+		const struct ledger_store *s = &c->scope[i]->store;
+		const struct ledger_entry *e;
+
+		for (uint32_t at = s->first[LIST_OPEN]; at; at = e->next) {
+			e = ledger_store_entry(s, at - 1);
+			if (e->begin_ms >= done_ms)
+				return true;
+		}
+	}
 	return false;
 }
 

@@ -158,17 +158,17 @@ def test_a_record_that_was_lost(folder: pathlib.Path) -> None:
         "host", "begin task=3", "begin task=2 job=j", "end task=3 outcome=ok", "end task=2 outcome=ok"]
 
 
-def test_a_forked_child_empties_nothing(folder: pathlib.Path) -> None:
-    """The log is its parent's."""
+def test_a_record_that_a_forked_child_lost(folder: pathlib.Path) -> None:
+    """It may be a `begin` in its parent's log, which then proves nothing any more."""
     run("import os, resource\np = r.program()\nwith r.task('1'): pass\n"
         "if os.fork() == 0:\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n    p.begin('2')\n    os._exit(0)\n"
         "os.wait()\nr.done()", folder)
-    assert [line.split()[2] for line in lines(folder)] == ["host", "begin", "end", "done"]
+    assert [line.split()[2] for line in lines(folder)] == ["done"]
 
 
-def test_a_forked_child_begins_nothing_again(folder: pathlib.Path) -> None:
-    """Nor is a log that its parent has emptied its own."""
+def test_a_log_is_not_begun_again_where_others_wrote(folder: pathlib.Path) -> None:
+    """Neither a child nor its parent knows what the other had begun in it."""
     done = run("import os, pathlib, resource\np = r.program()\nwith r.task('1'): pass\n"
                "hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
                "resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))\np.begin('2')\n"
@@ -177,7 +177,17 @@ def test_a_forked_child_begins_nothing_again(folder: pathlib.Path) -> None:
                f"log, = pathlib.Path({str(folder)!r}).rglob('*.log')\n"
                "print([line.split()[2] for line in log.read_text().splitlines()])\np.end('2')", folder)
     assert done.stdout == "['begin']\n", done
-    assert [line.split()[2] for line in lines(folder)] == ["host", "begin", "end"]
+    assert [line.split()[2] for line in lines(folder)] == ["begin", "end"]
+
+
+def test_a_log_that_is_continued_has_all_that_runs(folder: pathlib.Path) -> None:
+    """Another program of this process has written it; what began before it could be opened is in it."""
+    run(f"import os\nr.RETRY_S = 0\nwith r.task('1'): pass\n"
+        "p = r.Program()\nos.environ['REAPER_MARKER_DIR'] = '/proc/1/none'\np.begin('2')\n"
+        f"os.environ['REAPER_MARKER_DIR'] = {str(folder)!r}\np.begin('3')", folder)
+    assert [re.sub(r"/\d{13}-", "/MS-", " ".join(line.split()[2:4]))
+            for line in lines(folder)[1:]] == [
+                "begin task=2", "begin task=3/MS-2", "begin task=3/MS-2"]
 
 
 def test_what_is_forked_has_no_log_of_its_own(folder: pathlib.Path) -> None:

@@ -144,7 +144,8 @@ ROWS = {
     "the begin of a second task was lost":
         TASK + "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n"
         "r.program().begin('18')\n" + TERM,
-    "a line is no record": TASK + "os.write(r.program().log._fd, b'reaper/1 1 beg\\n')\n" + TERM,
+    "a line is no record":
+        TASK + "os.write(r.program().log._fd, b'reaper/1 %d begin\\n' % (time.time() * 1000))\n" + TERM,
     "it has no task": "r.done()\n" + TERM,
     "no log": TERM,
     "a pool is promised": "log = r.Log('host', **{'class': 'nightly', 'pool': 'reported'})\n"

@@ -18,7 +18,8 @@
 
 TestSuite(reap_looks, .timeout = 120);
 
-static pid_t silent; /* does not let its command line be read in time */
+static pid_t silent; /* does not let its command line be read */
+static int silence;  /* and that is why */
 
 int __real_processes_read_argvs(struct proc *const *procs, size_t count, int *errs);
 int __wrap_processes_read_argvs(struct proc *const *procs, size_t count, int *errs);
@@ -30,7 +31,7 @@ int __wrap_processes_read_argvs(struct proc *const *procs, size_t count, int *er
 		if (silent && procs[i]->id.pid == silent) {
 			free(procs[i]->argv);
 			procs[i]->argv = NULL;
-			errs[i] = -ETIMEDOUT;
+			errs[i] = silence;
 		}
 	return err;
 }
@@ -230,7 +231,7 @@ static void end_pid(pid_t pid)
 		cr_expect_eq(pidfd_send_signal(pidfd, SIGKILL, NULL, 0), 0);
 }
 
-static void find_helpers(bool unread)
+static void find_helpers(int err, int want)
 {
 	struct family *f =
 		mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -246,10 +247,11 @@ static void find_helpers(bool unread)
 	w.scene.reap.second = build_audit();
 	w.scene.reap.second_taken = true;
 	add(&w.scene, worker, ROLE_WORKER)->stage = ACT_TERMED;
-	silent = unread ? f->daemon : 0;
-	cr_expect_eq(reap_find_new_helpers(&w.scene.reap), 1);
+	silent = err ? f->daemon : 0;
+	silence = err;
+	cr_expect_eq(reap_find_new_helpers(&w.scene.reap), want);
 	silent = 0;
-	for (size_t i = 1; i < w.scene.reap.count; i++)
+	for (size_t i = 1; want == 1 && i < w.scene.reap.count; i++)
 		cr_expect_eq(w.scene.reap.victims[i].id.pid, f->plain,
 			     "%d is taken; the daemon is %d, its child %d",
 			     w.scene.reap.victims[i].id.pid, f->daemon, below);
@@ -261,19 +263,30 @@ static void find_helpers(bool unread)
 
 Test(reap_looks, a_daemon_that_appears_below_a_victim_is_not_its_helper)
 {
-	find_helpers(false);
+	find_helpers(0, 1);
 }
 
 /* Neither it nor its child is taken: what is not known keeps. */
 Test(reap_looks, what_may_be_a_daemon_is_no_helper)
 {
-	find_helpers(true);
+	find_helpers(-ETIMEDOUT, 1);
+	find_helpers(-EBUSY, 1);
+}
+
+/* What is gone was no daemon: it hides nobody. That it lives on here is the test's own. */
+Test(reap_looks, what_is_gone_hides_no_helper)
+{
+	find_helpers(-ESRCH, 3);
+	find_helpers(-ENOENT, 3);
 }
 
 /* ---- helpers of the second look ---- */
 
 enum {
 	BETWEEN = 10000000, /* greater than any pid */
+	ABOVE = 10000001,
+	WORKER = -1, /* stand for pids */
+	HELPER = -2,
 };
 
 /* A helper of a worker's child; one of the two, or none, is not known for what it is, or is a host. */
@@ -307,6 +320,77 @@ static bool is_spared(pid_t unread, pid_t listed, pid_t worker, pid_t helper)
 	spared = s.reap.victims[1].stage == ACT_DONE;
 	scene_done(&s);
 	return spared;
+}
+
+/* Of a helper that waits for its signal, as it is now: its parent, and who is a host. */
+static const struct {
+	const char *why;
+	bool spared;
+	pid_t ppid; /* WORKER: its worker's number */
+	pid_t listed;
+	bool other; /* another process has its number */
+} pending[] = {
+	{ .why = "below its worker", .ppid = WORKER },
+	{ .why = "it is a host by now", .spared = true, .ppid = WORKER, .listed = HELPER },
+	{ .why = "below a host that was started",
+	  .spared = true,
+	  .ppid = BETWEEN,
+	  .listed = BETWEEN },
+	{ .why = "... or another process is", .ppid = BETWEEN, .listed = BETWEEN, .other = true },
+	{ .why = "its worker has ended, and pid 1 is the JVM", .ppid = 1, .listed = 1 },
+	{ .why = "a subreaper above the worker is the JVM", .ppid = ABOVE, .listed = ABOVE },
+	{ .why = "its parent is gone", .ppid = ABOVE + 1 },
+};
+
+static struct proc *census(size_t count)
+{
+	struct proc *procs = calloc(count, sizeof(*procs));
+
+	cr_assert_not_null(procs);
+	return procs;
+}
+
+static bool is_spared_later(size_t row, pid_t worker, pid_t helper)
+{
+	pid_t ppid = pending[row].ppid == WORKER ? worker : pending[row].ppid;
+	pid_t listed = pending[row].listed == HELPER ? helper : pending[row].listed;
+	struct snapshot now = { .procs = census(4), .count = 4 };
+	struct scene s;
+	bool spared;
+
+	scene_make(&s);
+	add(&s, worker, ROLE_WORKER);
+	add(&s, helper, ROLE_HELPER);
+	snapshot_done(&s.reap.second.snapshot);
+	s.reap.second.snapshot = (struct snapshot){ .procs = census(2), .count = 2 };
+	s.reap.second.snapshot.procs[0] = (struct proc){ .id.pid = worker, .ppid = ABOVE };
+	s.reap.second.snapshot.procs[1] = (struct proc){ .id.pid = ABOVE, .ppid = 1 };
+	now.procs[0] = (struct proc){ .id.pid = 1, .listed = listed == 1 };
+	now.procs[1] = (struct proc){ .id = s.reap.victims[1].id,
+				      .ppid = ppid,
+				      .listed = listed == helper };
+	now.procs[1].id.start += pending[row].other;
+	now.procs[2] =
+		(struct proc){ .id.pid = BETWEEN, .ppid = worker, .listed = listed == BETWEEN };
+	now.procs[3] = (struct proc){ .id.pid = ABOVE, .ppid = 1, .listed = listed == ABOVE };
+	reap_spare_pending(&s.reap, &now);
+	spared = s.reap.victims[1].stage == ACT_DONE;
+	cr_expect_eq(s.told_count, (size_t)spared, "%s: it is told", pending[row].why);
+	cr_expect_eq(s.reap.victims[0].stage, ACT_PINNED);
+	snapshot_done(&now);
+	scene_done(&s);
+	return spared;
+}
+
+Test(reap_looks, what_became_anothers_since_is_spared)
+{
+	pid_t worker = live_start(live_pause, NULL), helper = live_start(live_pause, NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(pending); i++)
+		cr_expect_eq(is_spared_later(i, worker, helper), pending[i].spared, "%s",
+			     pending[i].why);
+	live_end(worker);
+	live_end(helper);
 }
 
 Test(reap_looks, a_helper_that_may_be_a_daemons_is_spared)

@@ -453,8 +453,10 @@ public final class Log implements AutoCloseable {
                 stale.removeIf(Log::remove);
         } catch (IOException | RuntimeException e) {
             complain(e);
-            if (old != null && misleads(old))
+            if (old != null && misleads(old)) {
                 remove(old.path());
+                stale.removeIf(Log::remove);
+            }
         } finally {
             discard(fresh);
         }
