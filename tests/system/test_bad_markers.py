@@ -310,6 +310,23 @@ def test_a_worker_that_is_named_a_host(reaper: Reaper, module_host: MiniHost, ow
 
 
 @needs_root
+def test_a_helper_that_is_named_a_host(reaper: Reaper, module_host: MiniHost) -> None:
+    """A child that a worker forked may write a log, as any code of a task: it stays a helper, and goes."""
+    worker = module_host.daemon().open()
+    worker.task("helper then poll")
+    helper = worker.helpers[0]
+    worker.close()
+    sub = reaper.marker_dir / "sub"
+    sub.mkdir(mode=0o755)
+    (sub / "a.log").write_text(stamp(f"host host={helper.pid}:{helper.start} boot={BOOT_ID} "
+                                     f"pidns={PID_NS} class=pyspark"))
+    result = reaper.audit_until_due((), worker)
+    assert helper.pid not in [h["pid"] for h in result.doc["hosts"]]
+    reaper.sweep(module_host).expect(0)
+    assert worker.pinned.has_ended() and helper.has_ended(1)
+
+
+@needs_root
 def test_a_stranger_names_a_host(reaper: Reaper, module_host: MiniHost) -> None:
     """A log names a process of its owner a host, and nobody else's."""
     mine = procs.stat(os.getpid())

@@ -64,6 +64,10 @@ Test(look_protect, its_argv_is_read_when_a_rule_asks)
 	p.id.start = e.id.start;
 	cr_expect_not(names("[protect]\ncomm = java\n", &p, NULL));
 	cr_expect_null(p.argv);
+	p.argv_unread = true;
+	cr_expect(names("[protect]\nargs = no-such-argument\n", &p, NULL), "it was asked in vain");
+	cr_expect_null(p.argv, "and is not asked again");
+	p.argv_unread = false;
 	cr_expect_not(names_at_last("[protect]\nargs = no-such-argument\n", &p));
 	cr_expect_not_null(p.argv);
 	free(p.argv);

@@ -329,6 +329,7 @@ static const struct {
 	pid_t ppid; /* WORKER: its worker's number */
 	pid_t listed;
 	bool other; /* another process has its number */
+	bool torn;  /* the second look did not see the worker's parent */
 } pending[] = {
 	{ .why = "below its worker", .ppid = WORKER },
 	{ .why = "it is a host by now", .spared = true, .ppid = WORKER, .listed = HELPER },
@@ -339,6 +340,10 @@ static const struct {
 	{ .why = "... or another process is", .ppid = BETWEEN, .listed = BETWEEN, .other = true },
 	{ .why = "its worker has ended, and pid 1 is the JVM", .ppid = 1, .listed = 1 },
 	{ .why = "a subreaper above the worker is the JVM", .ppid = ABOVE, .listed = ABOVE },
+	{ .why = "pid 1 is the JVM, and who is above the worker was not seen",
+	  .ppid = 1,
+	  .listed = 1,
+	  .torn = true },
 	{ .why = "its parent is gone", .ppid = ABOVE + 1 },
 };
 
@@ -363,7 +368,8 @@ static bool is_spared_later(size_t row, pid_t worker, pid_t helper)
 	add(&s, helper, ROLE_HELPER);
 	snapshot_done(&s.reap.second.snapshot);
 	s.reap.second.snapshot = (struct snapshot){ .procs = census(2), .count = 2 };
-	s.reap.second.snapshot.procs[0] = (struct proc){ .id.pid = worker, .ppid = ABOVE };
+	s.reap.second.snapshot.procs[0] =
+		(struct proc){ .id.pid = worker, .ppid = pending[row].torn ? ABOVE + 1 : ABOVE };
 	s.reap.second.snapshot.procs[1] = (struct proc){ .id.pid = ABOVE, .ppid = 1 };
 	now.procs[0] = (struct proc){ .id.pid = 1, .listed = listed == 1 };
 	now.procs[1] = (struct proc){ .id = s.reap.victims[1].id,
