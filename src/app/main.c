@@ -80,7 +80,11 @@ static int confine(const struct options *o)
 	int err = caps_drop(may_signal(o));
 
 	if (err < 0) {
-		log_error("cannot drop privileges: %s", strerror(-err));
+		log_error("cannot drop privileges: %s%s", strerror(-err),
+			  err == -EPERM
+				  ? "; where capset(2) is refused, CapabilityBoundingSet= must "
+				    "give no more than is kept"
+				  : "");
 		return EXIT_BLIND;
 	}
 	err = sandbox_enter(may_signal(o));

@@ -315,7 +315,7 @@ static void take_census(struct watch *w)
 		log_verbose("no census between two sweeps: %s, ignoring", strerror(-err));
 }
 
-static void handle(struct watch *w, const struct loop_news *news)
+static void handle(struct watch *w, struct loop_news *news)
 {
 	watch_exits_read(&w->exits, &w->round.reap);
 	if (w->round.reaping && !round_step(&w->round))
@@ -327,8 +327,10 @@ static void handle(struct watch *w, const struct loop_news *news)
 		return;
 	}
 	/* A round that still ends somebody is finished with the settings it began with. */
-	if (news->reload && !w->round.reaping)
+	if (news->reload && !w->round.reaping) {
 		reload(w);
+		news->reload = false;
+	}
 	if (news->tick && !w->round.reaping)
 		sweep_once(w);
 	take_census(w);
@@ -362,8 +364,8 @@ static void run(struct watch *w)
 			continue;
 		}
 		news.reload |= reload_later;
-		reload_later = news.reload && w->round.reaping;
 		handle(w, &news);
+		reload_later = news.reload;
 	}
 }
 

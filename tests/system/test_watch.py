@@ -223,6 +223,21 @@ def test_reload(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
         watch.until_event(event="action", pid=leak.pid)
 
 
+@needs_strace
+def test_reload_while_it_kills(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """SIGHUP during a grace: the settings change when the round is over, once."""
+    leak, = daemon.leak()
+    with reaper.watch(host, EVERY_SECOND, prefix=lost_signals("1")) as watch:
+        procs.until("the intent", reaper.audit_records, 20)
+        watch.pinned.signal(signal.SIGHUP)
+        watch.until_event(event="action", pid=leak.pid, outcome="killed")
+        watch.until_event(event="reload")
+        time.sleep(2)  # two sweeps
+        events = [e["event"] for e in watch.events() if e["event"] in ("action", "reload")]
+        assert events == ["action", "reload"]
+        assert watch.receive().count("READY=1") == 2
+
+
 def test_bad_reload(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """A bad file keeps the old settings, all of them, and says so with file and line."""
     reaper.settings.pop("policy.timeout")
