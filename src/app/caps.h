@@ -23,7 +23,7 @@ int caps_read(struct caps *ret) _must_check_;
 /**
  * Drops every capability but those four, CAP_DAC_OVERRIDE, CAP_CHOWN and CAP_FOWNER of root among them
  * (root's own files stay its own), empties the inheritable and ambient sets and, where allowed, the
- * bounding set, and sets no_new_privs.
+ * bounding set, and sets no_new_privs. Where it has no more than it keeps it does without capset(2).
  *
  * @param may_signal	false: CAP_KILL and CAP_SYS_NICE are dropped as well.
  * @return 0; negative errno.

@@ -4,6 +4,9 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,10 +62,29 @@ static void set_own(uint64_t permitted, uint64_t inheritable)
 	(void)syscall(SYS_capset, &header, data);
 }
 
-/* Drops in a child of its own, which has at most these capabilities. */
-static struct outcome drop(uint64_t at_most, bool ambient, bool may_signal)
+/* As SystemCallFilter= of the shipped unit does. */
+static int refuse_capset(void)
 {
-	struct outcome o = { .result = -1 };
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_capset, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { ARRAY_SIZE(code), code };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+enum {
+	RESULT_NONE = 1, /* it did not get so far */
+};
+
+/* Drops in a child of its own, which has at most these capabilities. */
+static struct outcome drop_in(uint64_t at_most, bool ambient, bool may_signal, bool refused)
+{
+	struct outcome o = { .result = RESULT_NONE };
 	int pipes[2];
 	pid_t pid;
 
@@ -75,6 +97,8 @@ static struct outcome drop(uint64_t at_most, bool ambient, bool may_signal)
 		if (ambient)
 			(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_KILL, 0, 0);
 		o.before = read_sets();
+		if (refused && refuse_capset())
+			_exit(1);
 		o.result = caps_drop(may_signal);
 		o.after = read_sets();
 		(void)!caps_read(&o.caps);
@@ -86,6 +110,11 @@ static struct outcome drop(uint64_t at_most, bool ambient, bool may_signal)
 	(void)close(pipes[0]);
 	(void)close(pipes[1]);
 	return o;
+}
+
+static struct outcome drop(uint64_t at_most, bool ambient, bool may_signal)
+{
+	return drop_in(at_most, ambient, may_signal, false);
 }
 
 struct row {
@@ -130,6 +159,28 @@ Test(caps, only_four_are_left)
 		cr_expect_eq(o.caps.dac_read_search, !!(kept & BIT(CAP_DAC_READ_SEARCH)),
 			     "%s: says dac_read_search", row->why);
 		cr_expect_eq(o.caps.nice, !!(kept & BIT(CAP_SYS_NICE)), "%s: says nice", row->why);
+	}
+}
+
+static const struct row refused_rows[] = {
+	{ "the shipped unit's", KEPT, false, true, KEPT },
+	{ "a trial of it", KEPT_DARK, false, false, KEPT_DARK },
+	{ "a trial that could signal", KEPT, false, false, KEPT_DARK },
+	{ "more than is kept", KEPT | BIT(CAP_CHOWN), false, true, KEPT },
+	{ "more in the inheritable set", KEPT, true, true, KEPT },
+	{ "none, as an ordinary user", BIT(63), false, true, 0 },
+};
+
+Test(caps, where_capset_is_refused_nothing_is_kept_too_many)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(refused_rows); i++) {
+		const struct row *row = &refused_rows[i];
+		struct outcome o = drop_in(row->at_most, row->ambient, row->may_signal, true);
+		bool fits = !(o.before.permitted & ~row->kept) && !o.before.inheritable;
+
+		cr_expect_eq(o.result, fits ? 0 : -EPERM, "%s: %d", row->why, o.result);
+		cr_expect_eq(o.after.permitted, o.before.permitted, "%s: permitted %lx", row->why,
+			     o.after.permitted);
 	}
 }
 
