@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
@@ -17,7 +18,7 @@ from harness import binary
 from harness.binary import Reaper
 from harness.folders import public_folder
 from harness.minihost import MiniHost, StartHost, Worker
-from harness.privilege import PRIVATE_UID, needs_root, needs_strace
+from harness.privilege import PRIVATE_UID, STRANGER_UID, needs_root, needs_strace
 
 # What could signal or start anybody, whatever decides; the one call that may is made by syscall(2).
 FORBIDDEN = {"kill", "killpg", "tgkill", "tkill", "raise", "sigqueue", "pthread_kill", "system",
@@ -42,27 +43,139 @@ def status_of(pid: int) -> dict[str, str]:
     return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
-@pytest.mark.parametrize("uid, may_keep", [
-    pytest.param(0, {2, 5, 19, 23}, id="root: CAP_DAC_READ_SEARCH, KILL, SYS_PTRACE, SYS_NICE",
-                 marks=needs_root),
-    pytest.param(PRIVATE_UID, set(), id="a user: none", marks=needs_root)])
-def test_what_a_watch_keeps(reaper: Reaper, user_reaper: Reaper, start_host: StartHost, uid: int,
-                            may_keep: set[int]) -> None:
-    """Capabilities, the filter, no new privileges, no core dump, no debugger of the same user."""
-    which = reaper if uid == 0 else user_reaper
-    host = start_host(**({"uid": uid} if uid else {}))
-    with which.watch(host) as watch:
+DAC_READ_SEARCH, KILL, SYS_PTRACE, SYS_NICE = 2, 5, 19, 23
+NOBODYS_GROUP = STRANGER_UID
+# Where it begins: fewer descriptors than it may have, a core file, a group that is not root's.
+BEGIN = ("prlimit", "--nofile=64:4096", "--core=1000000:1000000")
+
+
+def bits(mask: str) -> set[int]:
+    return {bit for bit in range(64) if int(mask, 16) >> bit & 1}
+
+
+@dataclass(frozen=True)
+class Kept:
+    why: str
+    command: str
+    uid: int
+    capabilities: set[int]
+
+
+KEPT = [
+    Kept("root, to signal", "watch", 0, {DAC_READ_SEARCH, KILL, SYS_PTRACE, SYS_NICE}),
+    Kept("root, dry", "-n watch", 0, {DAC_READ_SEARCH, SYS_PTRACE}),
+    Kept("a user's own trees", "watch", PRIVATE_UID, set()),
+    Kept("a user's, dry", "-n watch", PRIVATE_UID, set()),
+]
+
+
+@needs_root
+@pytest.mark.parametrize("row", KEPT, ids=lambda row: row.why)
+def test_what_a_watch_keeps(reaper: Reaper, user_reaper: Reaper, start_host: StartHost,
+                            row: Kept) -> None:
+    """Exactly these capabilities, the filter, no new privileges, its limits, no dump of it."""
+    which = user_reaper if row.uid else reaper
+    host = start_host(**({"uid": row.uid} if row.uid else {}))
+    group = () if row.uid else ("setpriv", f"--regid={NOBODYS_GROUP}", "--clear-groups")
+    with which.watch(host, prefix=(*BEGIN, *group), args=tuple(row.command.split())) as watch:
         watch.until_notified("READY=1")
         pid = watch.process.pid
         found = status_of(pid)
-        kept = int(found["CapEff"], 16)
-        assert {bit for bit in range(64) if kept >> bit & 1} <= may_keep, found["CapEff"]
-        assert int(found["CapPrm"], 16) == kept and int(found["CapInh"], 16) == 0
-        assert int(found["CapAmb"], 16) == 0
+        mine = bits(status_of(os.getpid())["CapPrm"])
+        assert mine - {DAC_READ_SEARCH, KILL, SYS_PTRACE, SYS_NICE}, "the control: some to drop"
+        for name in ("CapPrm", "CapEff"):
+            assert bits(found[name]) == row.capabilities & mine, (name, found[name])
+        for name in ("CapInh", "CapAmb", *([] if row.uid else ["CapBnd"])):
+            assert bits(found[name]) == set(), (name, found[name])
         assert found["NoNewPrivs"] == "1" and found["Seccomp"] == "2", found
         limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
         assert re.search(r"^Max core file size +0 +0 ", limits, re.M), limits
-        assert os.stat(f"/proc/{pid}/environ").st_uid == 0, "it can be dumped by who started it"
+        assert re.search(r"^Max open files +4096 +4096 ", limits, re.M), limits
+        # Whose they are otherwise: its user's and its group's.
+        of = os.stat(f"/proc/{pid}/environ")
+        assert (of.st_uid, of.st_gid) == (0, 0), "it can be dumped by who started it"
+
+
+@needs_root
+def test_who_may_look_into_it(user_reaper: Reaper, user_host: MiniHost) -> None:
+    """Not even another program of its user."""
+    as_user = ("setpriv", f"--reuid={PRIVATE_UID}", f"--regid={PRIVATE_UID}", "--clear-groups")
+
+    def can_see(pid: int) -> bool:
+        return subprocess.run([*as_user, "cat", f"/proc/{pid}/environ"], check=False,
+                              capture_output=True).returncode == 0
+
+    with user_reaper.watch(user_host) as watch:
+        watch.until_notified("READY=1")
+        assert can_see(user_host.pid), "the control: one that is like any other"
+        assert not can_see(watch.process.pid)
+
+
+# A unit gives four capabilities and refuses the call that drops others.
+REFUSED = ("strace", "-D", "-qq", "-o", "/dev/null", "-e", "trace=capset", "-e",
+           "inject=capset:error=EPERM")
+
+
+def given(*capabilities: str) -> tuple[str, ...]:
+    """A prefix: a root that has no more than these, as CapabilityBoundingSet= makes one."""
+    return ("setpriv", "--bounding-set=-all," + ",".join(f"+{name}" for name in capabilities))
+
+
+@needs_root
+@needs_strace
+def test_where_no_capability_can_be_dropped(reaper: Reaper, host: MiniHost) -> None:
+    """It works where it has none too many; with more than it keeps it does nothing at all."""
+    leak, = host.daemon().leak()
+    reaper.wait_due(leak)
+    refused = reaper.run("sweep", host=host, prefix=REFUSED).expect(3)
+    assert "CapabilityBoundingSet=" in refused.err, refused
+    all_four = given("kill", "sys_ptrace", "dac_read_search", "sys_nice")
+    assert reaper.run("-n", "sweep", host=host, prefix=(*all_four, *REFUSED)).rc == 3
+    to_look = given("sys_ptrace", "dac_read_search")
+    dry = reaper.run("--json", "-n", "sweep", host=host, prefix=(*to_look, *REFUSED)).expect(1)
+    assert dry.verdict(leak) == ("reap", "peer-closed")
+    assert leak.is_alive()
+    assert reaper.sweep(host, prefix=(*all_four, *REFUSED)).expect(0).acted_on == {leak.pid}
+
+
+def calls_of(log: pathlib.Path) -> list[tuple[str, str]]:
+    """Name and the rest of each call in a log of `strace -f`."""
+    found = (re.match(r"(?:\d+ +)?(\w+)(\(.*)", line) for line in log.read_text().splitlines())
+    return [(match[1], match[2]) for match in found if match]
+
+
+STARTS = {"clone", "clone3", "fork", "vfork"}
+REACHES = {"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "ptrace", "setns",
+           "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease",
+           "pidfd_getfd", "kcmp", "bpf", "perf_event_open", "open_by_handle_at", "execveat"}
+
+
+@needs_strace
+def test_what_a_sweep_calls(reaper: Reaper, host: MiniHost) -> None:
+    """Every call of it: two signals by one call, no program, nothing written but its own files."""
+    daemon = host.daemon()
+    stubborn, leak = daemon.open(), daemon.leak()[0]
+    stubborn.task("ignore-term then poll")
+    stubborn.close()
+    reaper.wait_due(stubborn, leak)
+    log = reaper.home / "calls"
+    result = reaper.sweep(host, prefix=("strace", "-f", "-qq", "-s", "4096", "-o", str(log)))
+    assert result.expect(0).acted_on == {stubborn.pid, leak.pid}
+    calls = calls_of(log)
+    names = [name for name, _ in calls]
+    assert "openat" in names and names.count("execve") == 1 and names[0] == "execve"
+    assert not REACHES & set(names)
+    sent = sorted(re.sub(r"^\(\d+(<.*>)?, ", "", rest) for name, rest in calls
+                  if name == "pidfd_send_signal")
+    assert [re.sub(r" += 0$", "", rest) for rest in sent] == [
+        "SIGKILL, NULL, 0)", "SIGTERM, NULL, 0)"]
+    for name, rest in calls:
+        assert name not in STARTS or "CLONE_THREAD" in rest, (name, rest)
+        if name in ("open", "openat", "openat2", "creat") and re.search(
+                r"O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)", rest):
+            assert f'"{reaper.home}/' in rest or '"lock"' in rest, (name, rest)
+        if name == "setpriority":
+            assert f"(PRIO_PROCESS, {stubborn.pid}, " in rest, rest
 
 
 @pytest.fixture
@@ -102,5 +215,8 @@ def test_the_control(reaper: Reaper, always: pathlib.Path, host: MiniHost) -> No
     """The same reaper ends everybody when it is not dry."""
     workers: list[Worker] = [host.daemon().open() for _ in range(2)]
     time.sleep(1)
-    assert len(signals(reaper, always, host, "sweep")) >= len(workers)
+    sent = signals(reaper, always, host, "sweep")
+    assert len(sent) >= len(workers)
+    for line in sent:
+        assert re.search(r"pidfd_send_signal\(\d+, SIG(TERM|KILL), NULL, 0\) += 0", line), line
     assert all(worker.pinned.has_ended(5) for worker in workers)
