@@ -16,7 +16,7 @@ from harness.minihost import MiniHost, Worker
 
 TEST = pathlib.Path("/run/test")
 MARKERS = pathlib.Path("/run/reaper/markers")
-UID = 61200
+UID = 59999  # an id that no account has, and none of harness/privilege.py
 FAST = ("policy.timeout=2s", "policy.min_age=1s", "policy.sample=200ms", "policy.term_grace=2s",
         "policy.kill_grace=2s", "reaper.interval=1s")
 WATCHDOG_S = 3
