@@ -63,7 +63,7 @@ def test_what_the_service_keeps(seen: dict[str, Any]) -> None:
 
 
 def test_a_trial(seen: dict[str, Any]) -> None:
-    """The lines for a dry run that the unit has ready work; without them it does nothing, and fails."""
+    """The unit has the lines for a dry run ready; without them it does nothing, and fails."""
     found = seen["tried"]
     assert found["state"] == "active" and found["left"] == found["leaks"], found
     assert f"{len(found['leaks'])} due" in found["said"], found

@@ -22,7 +22,7 @@ CGROUPS = pathlib.Path("/sys/fs/cgroup")
 INSIDE = "/run/test"  # what the folder is called in there
 UNITS = ("reaper.service", "reaper-sweep.service")
 
-# / cannot be written, what systemd writes is gone with it, and it wants no other unit than it is told.
+# / cannot be written, what it writes is gone with it, and it wants no other unit than it is told.
 BOOT = f"""
 set -e
 mount --make-rprivate /
@@ -64,8 +64,8 @@ def why_not() -> str:
     try:
         with own_cgroup():
             done = subprocess.run(
-                ["unshare", "--fork", "--pid", "--mount", "--uts", "--ipc", "--cgroup", "mount", "-t",
-                 "proc", "proc", "/proc"], check=False, capture_output=True, text=True)
+                ["unshare", "--fork", "--pid", "--mount", "--uts", "--ipc", "--cgroup", "mount",
+                 "-t", "proc", "proc", "/proc"], check=False, capture_output=True, text=True)
             return f"needs namespaces: {done.stderr}" if done.returncode else ""
     except OSError as error:
         return f"needs a control group of its own: {error}"

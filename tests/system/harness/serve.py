@@ -98,7 +98,8 @@ def swept(scene: Scene) -> dict[str, Any]:
     seen = []
     for _ in range(3):
         call("systemctl", "start", "reaper-sweep.service", check=False)
-        seen.append({"left": left(leaks), "status": shown("reaper-sweep.service", "ExecMainStatus")})
+        seen.append({"left": left(leaks),
+                     "status": shown("reaper-sweep.service", "ExecMainStatus")})
         time.sleep(3)
     return {"rounds": seen}
 
