@@ -53,6 +53,38 @@ Test(look, each_look_asks_whether_the_machine_was_suspended)
 	config_free(config);
 }
 
+/* What another timeout or another class would make of what was waited so far is not asked. */
+Test(look, a_reload_begins_with_fresh_windows)
+{
+	const struct ident id = { .pid = 4803, .start = 1 };
+	struct config *config;
+	struct problem problem;
+	struct history_entry *e;
+	struct look l;
+
+	cr_assert_eq(config_load_text("none", NULL, 0, NULL, 0, &config, &problem), 0);
+	cr_assert_eq(look_open(config, NULL, 0, &l), 0);
+	e = history_touch(&l.history, id, 1000);
+	cr_assert_not_null(e);
+	e->daemon = (struct ident){ .pid = 4790, .start = 1 };
+	e->class_index = 1;
+	e->looks = 2;
+	e->wait_known = true;
+	e->fence_ms[FENCE_PEER_CLOSED] = 1000;
+	cr_assert_eq(history_kill(&l.history, clock_boot_ms()), 0);
+	cr_assert_eq(look_reconfigure(&l, config), 0);
+	e = history_find(&l.history, id);
+	cr_assert_not_null(e);
+	cr_expect_eq(e->fence_ms[FENCE_PEER_CLOSED], UNKNOWN_U64, "since when it is proven");
+	cr_expect_not(e->wait_known, "since when it waits");
+	cr_expect_eq(e->looks, 0);
+	cr_expect_eq(e->daemon.pid, 0, "whose it was");
+	cr_expect_eq(e->class_index, -1);
+	cr_expect_eq(history_kills(&l.history, clock_boot_ms()), 1, "what limits kills stays");
+	look_close(&l);
+	config_free(config);
+}
+
 /* Becomes another program of the same name, each time it is told to go on. */
 static void exec_twice(void *arg)
 {

@@ -117,6 +117,30 @@ Test(markers_trust, strangers_are_not_read)
 	}
 }
 
+static bool looked_like_a_log; /* what became a FIFO right after */
+
+int __real_fstatat(int dirfd, const char *name, struct stat *st, int flags);
+int __wrap_fstatat(int dirfd, const char *name, struct stat *st, int flags);
+int __wrap_fstatat(int dirfd, const char *name, struct stat *st, int flags)
+{
+	int err = __real_fstatat(dirfd, name, st, flags);
+
+	if (err == 0 && looked_like_a_log && S_ISFIFO(st->st_mode))
+		st->st_mode = S_IFREG | (st->st_mode & 07777);
+	return err;
+}
+
+/* To open a FIFO would be to wait for its writer. */
+Test(markers_trust, what_becomes_a_fifo_is_neither_awaited_nor_believed)
+{
+	make_fifo();
+	looked_like_a_log = true;
+	cr_assert_eq(dir_read(), 0);
+	cr_expect_eq(taken.count, 0);
+	cr_expect_eq(counts.distrusted, 1);
+	cr_expect_str_eq(counts.first_distrusted, "a.log: is not a regular file");
+}
+
 Test(markers_trust, a_log_that_others_may_write_to_later_is_forgotten)
 {
 	dir_log("a.log", DIR_HOST);

@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <signal.h>
 
+#include "build.h"
+
 static const struct row {
 	const char *why;
 	enum role role;
@@ -33,5 +35,47 @@ Test(round, what_is_left)
 		const struct round r = { .records = &record, .record_count = 1 };
 
 		cr_expect_eq(round_left(&r), rows[i].want, "%s", rows[i].why);
+	}
+}
+
+/* ---- a dry run ---- */
+
+static unsigned begun; /* rounds that went on to end somebody */
+
+/* One worker, and it is due. */
+int __wrap_look_twice(struct look *l, uint64_t sample_ms, struct audit *ret);
+int __wrap_look_twice(struct look *l, uint64_t sample_ms, struct audit *ret)
+{
+	(void)l;
+	(void)sample_ms;
+	*ret = build_audit();
+	build_reap(build_worker(ret, -1, 4803), FENCE_PEER_CLOSED, 12 * BUILD_MINUTE);
+	return 0;
+}
+
+int __wrap_reap_begin(struct reap *r, const struct audit *first, const struct plan *plan);
+int __wrap_reap_begin(struct reap *r, const struct audit *first, const struct plan *plan)
+{
+	(void)r;
+	(void)first;
+	begun += plan->count == 1;
+	return 0;
+}
+
+Test(round, a_dry_run_ends_nobody)
+{
+	for (int dry = 0; dry < 2; dry++) {
+		const struct config config = { .limits = { .per_sweep = 1, .per_hour = 1 } };
+		const struct options options = { .dry_run = dry };
+		struct look look = { .stop_fd = -1 };
+		struct round r = {
+			.options = &options, .config = &config, .look = &look, .log = { .fd = -1 }
+		};
+
+		begun = 0;
+		cr_expect_eq(round_begin(&r, 0), 0);
+		cr_expect_eq(begun, dry ? 0 : 1, "dry: %d", dry);
+		cr_expect_eq(r.audit.dry_run, dry);
+		round_close(&r);
 	}
 }
