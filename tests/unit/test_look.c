@@ -53,6 +53,37 @@ Test(look, each_look_asks_whether_the_machine_was_suspended)
 	config_free(config);
 }
 
+static unsigned steps; /* that the ledger was told of */
+
+void __wrap_ledger_clock_stepped(struct ledger *l, uint64_t now_ms);
+void __wrap_ledger_clock_stepped(struct ledger *l, uint64_t now_ms)
+{
+	(void)l;
+	(void)now_ms;
+	steps++;
+}
+
+Test(look, a_step_of_the_clock_is_told)
+{
+	struct config *config;
+	struct problem problem;
+	struct audit a;
+	struct look l;
+
+	cr_assert_eq(config_load_text("none", NULL, 0, NULL, 0, &config, &problem), 0);
+	cr_assert_eq(look_open(config, NULL, 0, &l), 0);
+	for (int hours = -1; hours <= 1; hours++) {
+		steps = 0;
+		a = (struct audit){ .wall_ms = clock_wall_ms(), .boot_ms = clock_boot_ms() };
+		a.wall_ms += (uint64_t)(hours * LATER_MS);
+		l.self.wall_minus_boot_ms = clock_wall_ms() - clock_boot_ms();
+		cr_assert_eq(look_markers(&l, &a), 0);
+		cr_expect_eq(steps, hours ? 1 : 0, "%d h", hours);
+	}
+	look_close(&l);
+	config_free(config);
+}
+
 /* What another timeout or another class would make of what was waited so far is not asked. */
 Test(look, a_reload_begins_with_fresh_windows)
 {

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +31,8 @@ static pid_t alive[2];  /* the worker; its helper, or 0 */
 static change *changes; /* what is different at the second look; NULL: nothing */
 static int look_error;  /* of the second look */
 static int sync_error;  /* of the disk */
-static unsigned syncs;
+static unsigned syncs, syncs_that_work;
+static pid_t newborn; /* below the worker, after the second look; 0: nobody */
 
 static void see(struct subject *s)
 {
@@ -73,12 +76,29 @@ int __wrap_look_take(struct look *l, struct audit *ret)
 	return 0;
 }
 
-/* Nobody was forked in the meantime. */
+static struct ident ident_of(pid_t pid)
+{
+	_cleanup_(evidence_done) struct evidence e = { 0 };
+	_cleanup_close_ int dirfd = pin_open(pid);
+
+	if (pid)
+		cr_assert_eq(evidence_look(dirfd, pid, 0, NULL, &e), 0);
+	return e.id;
+}
+
+/* What was forked below the worker in the meantime. */
 int __wrap_look_who(struct look *l, struct audit *ret);
 int __wrap_look_who(struct look *l, struct audit *ret)
 {
+	struct proc *procs = calloc(2, sizeof(*procs));
+
 	(void)l;
+	cr_assert_not_null(procs);
 	*ret = build_audit();
+	ret->snapshot.procs = procs;
+	ret->snapshot.count = newborn ? 2 : 1;
+	procs[WORKER] = (struct proc){ .id.pid = alive[WORKER], .ppid = getpid() };
+	procs[HELPER] = (struct proc){ .id = ident_of(newborn), .ppid = alive[WORKER] };
 	return 0;
 }
 
@@ -88,7 +108,7 @@ int __wrap_fdatasync(int fd)
 	(void)fd;
 	syncs++;
 	errno = sync_error;
-	return sync_error ? -1 : 0;
+	return sync_error && syncs > syncs_that_work ? -1 : 0;
 }
 
 struct stage {
@@ -263,6 +283,58 @@ Test(reap_begin, a_record_that_does_not_reach_the_disk_holds_the_signal)
 	sync_error = EIO;
 	begin(&s);
 	expect_held(&s, -EIO, REAP_INTENTS, "the disk fails");
+	stage_done(&s);
+	live_end(alive[WORKER]);
+}
+
+/* It outlives SIGTERM, and has a child, whose number it tells. */
+static void be_parent(void *arg)
+{
+	pid_t *child = arg, parent = getpid();
+
+	(void)signal(SIGTERM, SIG_IGN);
+	*child = fork();
+	if (!*child) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (getppid() == parent)
+			pause();
+		_exit(0);
+	}
+	live_pause(NULL);
+}
+
+/* One that was forked while the signals were on their way. */
+static void begin_with_newborn(struct stage *s, int error)
+{
+	pid_t *child = mmap(NULL, sizeof(*child), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	cr_assert_neq(child, MAP_FAILED);
+	alive[WORKER] = live_start(be_parent, child);
+	newborn = *child;
+	stage_make(s, NULL);
+	s->scene.config.policy.helpers = true;
+	syncs = 0;
+	syncs_that_work = 1; /* the worker's own */
+	sync_error = error;
+	begin(s);
+	cr_assert_eq(s->began, 0);
+	cr_assert_eq(s->scene.reap.count, 2);
+	cr_expect_eq(s->scene.reap.victims[HELPER].id.pid, newborn);
+}
+
+Test(reap_begin, a_helper_without_its_record_is_not_signalled)
+{
+	struct stage s;
+
+	begin_with_newborn(&s, 0);
+	cr_expect_eq(s.scene.reap.victims[HELPER].stage, ACT_PINNED, "it waits for its worker");
+	stage_done(&s);
+	live_end(alive[WORKER]);
+	begin_with_newborn(&s, EIO);
+	cr_expect_eq(s.scene.reap.victims[HELPER].stage, ACT_DONE);
+	cr_expect_eq(s.scene.reap.victims[HELPER].record.outcome, OUTCOME_HELD);
+	cr_expect_eq(s.scene.reap.error, -EIO);
 	stage_done(&s);
 	live_end(alive[WORKER]);
 }

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <signal.h>
 
+#include "base/clock.h"
 #include "build.h"
 
 static const struct row {
@@ -38,9 +39,10 @@ Test(round, what_is_left)
 	}
 }
 
-/* ---- a dry run ---- */
+/* ---- what a plan is made of ---- */
 
-static unsigned begun; /* rounds that went on to end somebody */
+static bool begun;     /* it went on to end somebody */
+static size_t planned; /* whom */
 
 /* One worker, and it is due. */
 int __wrap_look_twice(struct look *l, uint64_t sample_ms, struct audit *ret);
@@ -58,24 +60,44 @@ int __wrap_reap_begin(struct reap *r, const struct audit *first, const struct pl
 {
 	(void)r;
 	(void)first;
-	begun += plan->count == 1;
+	begun = true;
+	planned = plan->count;
 	return 0;
+}
+
+/* Where one a sweep, and one an hour, may be ended. */
+static void begin(bool dry_run, uint64_t ended_ms)
+{
+	const struct config config = { .limits = { .per_sweep = 1, .per_hour = 1 } };
+	const struct options options = { .dry_run = dry_run, .json = true, .quiet = true };
+	struct look look = { .stop_fd = -1 };
+	struct round r = {
+		.options = &options, .config = &config, .look = &look, .log = { .fd = -1 }
+	};
+
+	begun = false;
+	planned = 0;
+	if (ended_ms)
+		cr_assert_eq(history_kill(&look.history, ended_ms), 0);
+	cr_expect_eq(round_begin(&r, 0), 0);
+	cr_expect_eq(r.audit.dry_run, dry_run);
+	round_close(&r);
+	history_done(&look.history);
 }
 
 Test(round, a_dry_run_ends_nobody)
 {
-	for (int dry = 0; dry < 2; dry++) {
-		const struct config config = { .limits = { .per_sweep = 1, .per_hour = 1 } };
-		const struct options options = { .dry_run = dry };
-		struct look look = { .stop_fd = -1 };
-		struct round r = {
-			.options = &options, .config = &config, .look = &look, .log = { .fd = -1 }
-		};
+	begin(true, 0);
+	cr_expect_not(begun);
+	begin(false, 0);
+	cr_expect(begun);
+}
 
-		begun = 0;
-		cr_expect_eq(round_begin(&r, 0), 0);
-		cr_expect_eq(begun, dry ? 0 : 1, "dry: %d", dry);
-		cr_expect_eq(r.audit.dry_run, dry);
-		round_close(&r);
-	}
+Test(round, what_was_ended_within_the_hour_counts)
+{
+	begin(false, 0);
+	cr_expect_eq(planned, 1, "nobody was");
+	begin(false, clock_boot_ms());
+	cr_expect(begun);
+	cr_expect_eq(planned, 0, "one was");
 }
