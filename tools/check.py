@@ -584,14 +584,11 @@ def tell_figures(tally: Tally, commit: str, took_s: float) -> None:
     if not tally.figures:
         return
     name = os.environ.get("REAPER_FIGURES", "check")
-    run = f"{commit}, {time.strftime('%Y-%m-%d')}, {took_s / 60:.0f} minutes"
-    if name == "check":
-        table = check_figures.markdown(
-            tally.figures, f"`tools/check` at {run} on {os.cpu_count()} processors:")
-    else:
-        table = check_figures.markdown(
-            tally.figures, f"`tools/{name}`, for as long as each run says, on {os.cpu_count()} processors:", run)
-    (LOGS / ("figures.md" if name == "check" else f"figures-{name}.md")).write_text(table)
+    path = LOGS / ("figures.md" if name == "check" else f"figures-{name}.md")
+    table = check_figures.markdown(
+        tally.figures, f"`tools/{name}`, on {os.cpu_count()} processors:",
+        f"{commit}, {time.strftime('%Y-%m-%d')}, {took_s / 60:.0f} minutes")
+    path.write_text(check_figures.merged(path.read_text() if path.exists() else "", table))
     print(check_figures.text(tally.figures), end="\n\n", flush=True)
 
 

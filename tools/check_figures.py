@@ -2,8 +2,9 @@
 """Figures of a run: how much was tried, and how much of it was wrong.
 
 What is run prints lines `figure WHAT: COUNT UNIT, COUNT wrong`; nothing else is counted. The table of a
-run is printed at its end and kept in build/check/figures.md; `tools/check-figures` puts the one of a
-full run into docs/SAFETY.md.
+run is printed at its end and kept in build/check/figures.md, where each row says at which commit, when, and
+how long that run took: a run of some parts leaves the rows of the others as they are. `tools/check-figures`
+puts it into docs/SAFETY.md.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ PROMISES = {
     "fuzz_memory_file": "N13",
     "fuzz_": "N8, N17",
 }
+# A figure of one promise alone: how many of its mechanisms were taken out (tools/mutate-promises).
+OF_ONE = re.compile(r"(N\d+), ")
+ROW_OF_ONE = re.compile(r"^\| (?P<promise>N\d+), [^|]*\| (?P<tried>[^|]*) \| (?P<wrong>\d+) \|[^|]*\| (?P<commit>[^|,]*),")
 
 
 class Figure(NamedTuple):
@@ -63,6 +67,9 @@ def summed(figures: list[Figure]) -> list[Figure]:
 
 def promises_of(figure: Figure) -> str:
     """Those that a figure is of."""
+    one = OF_ONE.match(figure.what)
+    if one:
+        return one[1]
     return next((told for name, told in PROMISES.items() if figure.what.startswith(name)), "")
 
 
@@ -75,23 +82,43 @@ def text(figures: list[Figure]) -> str:
                      for what, tried, wrong in rows)
 
 
-def markdown(figures: list[Figure], caption: str, run: str = "") -> str:
-    """The same for a document; with a run, each row says that it is of that one."""
-    head = ["what", "tried", "wrong", "of", *(["run"] if run else [])]
-    rows = [[figure.what, f"{figure.count:,} {figure.unit}", str(figure.wrong), promises_of(figure),
-             *([run] if run else [])] for figure in summed(figures)]
+def markdown(figures: list[Figure], caption: str, run: str) -> str:
+    """The same for a document; each row says of which run it is."""
+    head = ["what", "tried", "wrong", "of", "run"]
+    rows = [[figure.what, f"{figure.count:,} {figure.unit}", str(figure.wrong), promises_of(figure), run]
+            for figure in summed(figures)]
     lines = [f"| {' | '.join(row)} |" for row in (head, *rows)]
-    return "\n".join([caption, "", lines[0], "|---|---:|---:|---|" + ("---|" if run else ""),
-                      *lines[1:], ""])
+    return "\n".join([caption, "", lines[0], "|---|---:|---:|---|---|", *lines[1:], ""])
 
 
 def merged(before: str, table: str) -> str:
     """A table over the one before: rows of other names stay, since a run may be of some parts only."""
     def rows_of(text: str) -> dict[str, str]:
         rows = [line for line in text.splitlines() if line.startswith("| ")]
-        return {line.split(" | ")[0]: line for line in rows[1:]}
+        return {line.split(" | ")[0]: line for line in rows[1:] if line.count("|") == titles.count("|")}
 
     head = [line for line in table.splitlines() if not line.startswith("| ")]
     titles = next(line for line in table.splitlines() if line.startswith("| "))
     rows = {**rows_of(before), **rows_of(table)}
     return "\n".join([head[0], "", titles, head[-1], *rows.values(), ""])
+
+
+def apart(table: str) -> tuple[str, dict[str, str]]:
+    """A table without the figures of single promises, and those: what to write behind each promise."""
+    rest, cells = [], {}
+    for line in table.splitlines(keepends=True):
+        row = ROW_OF_ONE.match(line)
+        if row:
+            cells[row["promise"]] = f"{row['tried']}, {row['wrong']} wrong, {row['commit']}"
+        else:
+            rest.append(line)
+    return "".join(rest), cells
+
+
+def filled(text: str, cells: dict[str, str]) -> str:
+    """A document whose row of each promise ends with its figure."""
+    for promise, cell in cells.items():
+        text, count = re.subn(rf"^(\| {promise} \|.*\|) [^|\n]*\|$", rf"\1 {cell} |", text, flags=re.M)
+        if count != 1:
+            raise ValueError(f"{count} rows are of {promise}")
+    return text

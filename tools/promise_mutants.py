@@ -18,6 +18,7 @@ class Row(NamedTuple):
     old: str
     new: str
     test: str
+    hangs: bool = False  # it is red by not coming to an end
 
 
 def guard(promise: str, reason: str, function: str, suspects: str = "true") -> Row:
@@ -52,10 +53,10 @@ def config_line(what: str, old: str, new: str) -> Row:
     return Row("N12", what, "src/app/config_parse.c", old, new, "config::what_is_refused")
 
 
-NO_DIFFERENCE = "reap_begin::who_is_not_quite_the_same_at_the_second_look_is_spared"
-HANDLERS = "reap_begin::who_catches_sigterm_is_not_sent_it"
-NO_ROOM = "reap_begin::a_record_that_has_no_room_holds_the_signal"
-NO_DISK = "reap_begin::a_record_that_does_not_reach_the_disk_holds_the_signal"
+NO_DIFFERENCE = "reap_ready::who_is_not_quite_the_same_at_the_second_look_is_spared"
+HANDLERS = "reap_ready::who_catches_sigterm_is_not_sent_it"
+NO_ROOM = "reap_ready::a_record_that_has_no_room_holds_the_signal"
+NO_DISK = "reap_ready::a_record_that_does_not_reach_the_disk_holds_the_signal"
 FIFO = "markers_trust::what_becomes_a_fifo_is_neither_awaited_nor_believed"
 STRANGERS = "markers_trust::strangers_are_not_read"
 ABOVE = "correlate::ancestors_hosts_and_daemons"
@@ -84,9 +85,8 @@ PROMISES = [
         "fence::holds"),
     Row("N2", "no time of silence is one, unless the operator says so", "src/decide/fence.c",
         "\tif (policy->assume_leaked_after_ms == UNKNOWN_U64)\n\t\treturn TRI_NO;\n", "", "fence::holds"),
-    Row("N2", "without one nobody is ended", "src/decide/decide.c",
-        "\tif (best.fence && (!facts->single || facts->may_kill)) {", "\tif (!facts->single || facts->may_kill) {",
-        "decide::nothing_known_is_keep"),
+    Row("N2", "a program that stands alone, only where its class says so", "src/decide/decide.c",
+        "(!facts->single || facts->may_kill)", "true", "decide_singles::proven"),
 
     # N3: blocked without progress, and two looks
     guard("N3", "PROGRESS", "progress"),
@@ -99,7 +99,7 @@ PROMISES = [
         "\treturn policy->timeout_ms - MIN(waited, policy->timeout_ms);\n", "\treturn waited & 0;\n", "decide::due"),
     Row("N3", "nobody is ended without a second look", "src/app/reap.c",
         "\terr = look_again(r);\n\tif (err < 0)\n\t\treturn err;\n", "\terr = look_again(r);\n",
-        "reap_begin::without_a_second_look_nobody_is_signalled"),
+        "reap_ready::without_a_second_look_nobody_is_signalled"),
     Row("N3", "the two looks are compared", "src/app/reap.c",
         "\t\t\tspare_changed(r, first, &r->victims[i]);\n", "\t\t\t(void)first;\n", NO_DIFFERENCE),
     Row("N3", "the second finds it where the first did", "src/app/reap.c",
@@ -177,7 +177,8 @@ PROMISES = [
     fact("N7", "foreign_uid = e->ids_known && (!d || d->ev.ids_known) && has_foreign_uid(e, d)"),
     fact("N7", "other_pidns =\n\t\te->ns_pid == 1 || (d && d->ev.pid_ns && e->pid_ns && d->ev.pid_ns != e->pid_ns)"),
     Row("N7", "a directory that others may write to is not believed", "src/observe/marker_file.c",
-        "\tif (!why && fs_distrust_dir(dir, st.st_uid))\n", "\tif (false)\n", STRANGERS),
+        "\tif (!why && fs_distrust_dir(dir, st.st_uid))\n", "\tif (false)\n",
+        "markers_trust::a_log_in_somebody_elses_directory_is_not_opened"),
     Row("N7", "a log of another owner than is asked for is not believed", "src/base/fs.c",
         "\tif (st->st_uid != 0 && st->st_uid != owner)\n", "\tif (false)\n", "fs::distrust"),
     Row("N7", "a log that all may write to is not believed", "src/base/fs.c",
@@ -231,7 +232,7 @@ PROMISES = [
         "audit_log::takes_back_what_had_no_room"),
     Row("N10", "a helper that was forked meanwhile has its record too", "src/app/reap_helpers.c",
         "\t\terr = written < 0 ? written : err;\n", "\t\t(void)written;\n",
-        "reap_begin::a_helper_without_its_record_is_not_signalled"),
+        "reap_ready::a_helper_without_its_record_is_not_signalled"),
 
     # N11: no more than the limits
     Row("N11", "no more than the limits", "src/decide/plan.c",
@@ -245,7 +246,7 @@ PROMISES = [
         "round::what_was_ended_within_the_hour_counts"),
     Row("N11", "who is ended is counted", "src/app/reap.c",
         "history_kill(&r->look->history, clock_boot_ms()) == 0)", "true)",
-        "reap_begin::a_kill_is_counted_before_it_happens"),
+        "reap_ready::a_kill_is_counted_before_it_happens"),
     Row("N11", "what cannot be counted on disk is not ended", "src/app/reap.c",
         "\treturn history_file_save(l->config->state_dir, l->self.boot_id, &l->history);\n",
         "\t(void)l;\n\treturn 0;\n", "reap_looks::what_cannot_be_counted_on_disk_is_not_ended"),
@@ -253,7 +254,8 @@ PROMISES = [
         "\treturn history_kill(h, ms);\n", "\treturn 0;\n", "history_file::reads_and_writes_the_same"),
 
     # N12: a wrong configuration
-    config_line("bytes that inih misreads", "\t\tif ((byte < ' ' && byte != '\\t') || byte == 0x7f)\n", "\t\tif (false)\n"),
+    config_line("bytes that inih misreads", "\t\tif ((byte < ' ' && byte != '\\t') || byte == 0x7f)\n",
+                "\t\tif (false)\n"),
     config_line("a carriage return", "\t\tif (byte == '\\r')\n", "\t\tif (false)\n"),
     config_line("a line that inih would cut", "\tif (len > CONFIG_LINE_MAX)\n", "\tif (false)\n"),
     config_line("a line that inih would take for the one before", "\tif (blanks)\n", "\tif (false)\n"),
@@ -273,9 +275,12 @@ PROMISES = [
     Row("N13", "a history that is not whole", "src/app/history_file.c",
         "\tif (r < 0)\n\t\thistory_done(h);\n", "", "history_file::what_starts_afresh"),
     Row("N13", "a history of times to come", "src/app/history_file.c",
-        "\tif (!r && speaks_of_the_future(h, now_ms))\n", "\tif (false)\n", "history_file::another_boot_starts_afresh"),
-    Row("N13", "a history that others may write", "src/app/state_file.c",
-        " || fs_distrust(&st, geteuid()))\n", ")\n", "history_file::which_files_it_believes"),
+        "\tif (!r && speaks_of_the_future(h, now_ms))\n", "\tif (false)\n", "history_file::which_files_it_believes"),
+    Row("N13", "a history of another's, or that others may write", "src/app/state_file.c",
+        "\tif (st.st_uid != geteuid() || (st.st_mode & 07777) != FILE_MODE)\n", "\tif (false)\n",
+        "history_file::which_files_it_believes"),
+    Row("N13", "a history with a second name", "src/app/state_file.c",
+        " || fs_distrust(&st, geteuid()))\n", ")\n", "history_file::links_and_other_kinds"),
     Row("N13", "a history in a directory that others may write to", "src/app/state_file.c",
         " || fs_distrust_dir(&st, geteuid()))\n", ")\n", "history_file::which_files_it_believes"),
     Row("N13", "memory of times to come", "src/app/memory_file.c",
@@ -302,7 +307,8 @@ PROMISES = [
         "\t\t\tledger_scope_step(l->scopes[i], now_ms);\n", "\t\t\t(void)now_ms;\n",
         "ledger_idle::host_idle"),
     Row("N14", "each look asks for a step", "src/app/look_judge.c",
-        "\t\tledger_clock_stepped(l->ledger, a->wall_ms);\n", "\t\t(void)moved;\n", "look::a_step_of_the_clock_is_told"),
+        "\t\tledger_clock_stepped(l->ledger, a->wall_ms);\n", "\t\t(void)moved;\n",
+        "look::a_step_of_the_clock_is_told"),
     Row("N14", "ages by a clock that stepped count for nothing", "src/correlate/correlate.c",
         "!unix_ms || !m->ages_trusted || ", "!unix_ms || ", "correlate_marks::markers"),
 
@@ -317,7 +323,8 @@ PROMISES = [
 \tif (!why) {
 \t\tfd = openat(dirfd, name, O_RDONLY |""", STRANGERS),
     Row("N15", "regular files only", "src/base/fs.c", "\tif (!S_ISREG(st->st_mode))\n", "\tif (false)\n", STRANGERS),
-    Row("N15", "no log is waited for", "src/observe/marker_file.c", "O_NOFOLLOW | O_NONBLOCK |", "O_NOFOLLOW |", FIFO),
+    Row("N15", "no log is waited for", "src/observe/marker_file.c", "O_NOFOLLOW | O_NONBLOCK |", "O_NOFOLLOW |", FIFO,
+        hangs=True),
     Row("N15", "what counts is what was opened", "src/observe/marker_file.c",
         "by now. */\n\t\twhy = fs_distrust(&st, st.st_uid);\n", "by now. */\n", FIFO),
     Row("N15", "no more of a log in one look", "src/observe/marker_file.c",
@@ -333,7 +340,7 @@ PROMISES = [
     Row("N15", "no link to the history", "src/app/state_file.c", "O_RDONLY | O_NOFOLLOW |", "O_RDONLY |",
         "history_file::links_and_other_kinds"),
     Row("N15", "the history is not waited for", "src/app/state_file.c", "O_NOFOLLOW | O_NONBLOCK |", "O_NOFOLLOW |",
-        "history_file::links_and_other_kinds"),
+        "history_file::links_and_other_kinds", hangs=True),
     Row("N15", "no link to the configuration", "src/app/config_file.c", "O_RDONLY | O_NOFOLLOW |", "O_RDONLY |",
         "config::files_that_are_not"),
 
@@ -365,7 +372,7 @@ PROMISES = [
         "fs::read_all_refuses_more"),
     Row("N17", "a file that does not answer is left", "src/observe/mm_file.c",
         "\t\tr->left = late && !r->over;\n", "\t\tr->left = late && false;\n",
-        "mm_file::one_that_does_not_answer_holds_up_no_other"),
+        "mm_file::one_that_does_not_answer_holds_up_no_other", hangs=True),
     Row("N17", "those who answer late take turns", "src/observe/mm_file.c",
         "done == r->count || now_ms() >= r->turn_ms", "done == r->count",
         "mm_file::those_who_answer_late_have_an_end_and_hold_up_no_other_owner"),

@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #include "markers_dir.h"
 #include "observe/marker_dirs.h"
+#include "observe/marker_file.h"
 
 TestSuite(markers_trust, .init = dir_make, .fini = dir_remove);
 
@@ -193,6 +195,27 @@ Test(markers_trust, the_owner_of_a_log_is_told)
 	cr_assert_eq(chown(dir_path("theirs/a.log"), DIR_OTHER_UID, 0), 0);
 	cr_assert_eq(dir_read(), 0);
 	cr_assert_eq(counts.logs, 0);
+}
+
+Test(markers_trust, a_log_in_somebody_elses_directory_is_not_opened)
+{
+	int top = open(dir_top, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+	const char *why = NULL;
+	struct stat dir, st;
+
+	dir_log("a.log", DIR_HOST);
+	cr_assert_eq(fstat(top, &dir), 0);
+	fd = marker_file_open(top, &dir, "a.log", &st, &why);
+	cr_assert_geq(fd, 0, "in its owner's");
+	close(fd);
+	dir.st_uid = 0;
+	fd = marker_file_open(top, &dir, "a.log", &st, &why);
+	cr_assert_geq(fd, 0, "in root's");
+	close(fd);
+	dir.st_uid = DIR_OTHER_UID;
+	cr_expect_eq(marker_file_open(top, &dir, "a.log", &st, &why), -EPERM);
+	cr_expect_str_eq(why, MARKER_FILE_WHY_OPEN);
+	close(top);
 }
 
 Test(markers_trust, another_owner_makes_another_log)
