@@ -252,6 +252,38 @@ expect 'fuzzer that is not listed' lists 'tests/fuzz/fuzz_new is not in Makefile
 echo src/base/gone.c >>Makefile.am
 expect 'listed source that is not there' lists 'src/base/gone.c is in Makefile.am, but not there'
 
+safety_case()
+{
+	cat >>man/reaper.8 <<-'END'
+		.Sh PROMISES
+		N1 and N2.
+		.Bl -enum
+		.It
+		It follows
+		.Pa /proc ,
+		or stops
+		.Pq Cm policy.off , No as shipped .
+		.It
+		It ends.
+		.El
+	END
+	mkdir -p docs
+	cat >docs/SAFETY.md <<-'END'
+		| N1 | It follows `/proc`, or stops (`policy.off`, as shipped). | a hazard |
+		| N2 | It ends. | a hazard |
+	END
+}
+safety_case
+expect 'the same promises' man ''
+safety_case
+sed -i 's/or stops/and stops/' docs/SAFETY.md
+expect 'another word' man 'reaper.8 and docs/SAFETY.md differ: N1 $'
+safety_case
+sed -i '/^| N2/d' docs/SAFETY.md
+expect 'a promise less' man 'reaper.8 and docs/SAFETY.md differ: N2 $'
+safety_case
+sed -i '/^\.Sh PROMISES/,$d' man/reaper.8
+expect 'no promises' man 'reaper.8 has no PROMISES'
 if command -v mandoc >/dev/null || command -v groff >/dev/null; then
 	expect 'clean man page' man ''
 	echo '.Sx' >>man/reaper.8
