@@ -53,10 +53,10 @@ def config_line(what: str, old: str, new: str) -> Row:
     return Row("N12", what, "src/app/config_parse.c", old, new, "config::what_is_refused")
 
 
-NO_DIFFERENCE = "reap_ready::who_is_not_quite_the_same_at_the_second_look_is_spared"
-HANDLERS = "reap_ready::who_catches_sigterm_is_not_sent_it"
-NO_ROOM = "reap_ready::a_record_that_has_no_room_holds_the_signal"
-NO_DISK = "reap_ready::a_record_that_does_not_reach_the_disk_holds_the_signal"
+NO_DIFFERENCE = "before_signal::who_is_not_quite_the_same_at_the_second_look_is_spared"
+HANDLERS = "before_signal::who_catches_sigterm_is_not_sent_it"
+NO_ROOM = "before_signal::a_record_that_has_no_room_holds_the_signal"
+NO_DISK = "before_signal::a_record_that_does_not_reach_the_disk_holds_the_signal"
 FIFO = "markers_trust::what_becomes_a_fifo_is_neither_awaited_nor_believed"
 STRANGERS = "markers_trust::strangers_are_not_read"
 ABOVE = "correlate::ancestors_hosts_and_daemons"
@@ -99,7 +99,7 @@ PROMISES = [
         "\treturn policy->timeout_ms - MIN(waited, policy->timeout_ms);\n", "\treturn waited & 0;\n", "decide::due"),
     Row("N3", "nobody is ended without a second look", "src/app/reap.c",
         "\terr = look_again(r);\n\tif (err < 0)\n\t\treturn err;\n", "\terr = look_again(r);\n",
-        "reap_ready::without_a_second_look_nobody_is_signalled"),
+        "before_signal::without_a_second_look_nobody_is_signalled"),
     Row("N3", "the two looks are compared", "src/app/reap.c",
         "\t\t\tspare_changed(r, first, &r->victims[i]);\n", "\t\t\t(void)first;\n", NO_DIFFERENCE),
     Row("N3", "the second finds it where the first did", "src/app/reap.c",
@@ -232,7 +232,7 @@ PROMISES = [
         "audit_log::takes_back_what_had_no_room"),
     Row("N10", "a helper that was forked meanwhile has its record too", "src/app/reap_helpers.c",
         "\t\terr = written < 0 ? written : err;\n", "\t\t(void)written;\n",
-        "reap_ready::a_helper_without_its_record_is_not_signalled"),
+        "before_signal::a_helper_without_its_record_is_not_signalled"),
 
     # N11: no more than the limits
     Row("N11", "no more than the limits", "src/decide/plan.c",
@@ -246,7 +246,7 @@ PROMISES = [
         "round::what_was_ended_within_the_hour_counts"),
     Row("N11", "who is ended is counted", "src/app/reap.c",
         "history_kill(&r->look->history, clock_boot_ms()) == 0)", "true)",
-        "reap_ready::a_kill_is_counted_before_it_happens"),
+        "before_signal::a_kill_is_counted_before_it_happens"),
     Row("N11", "what cannot be counted on disk is not ended", "src/app/reap.c",
         "\treturn history_file_save(l->config->state_dir, l->self.boot_id, &l->history);\n",
         "\t(void)l;\n\treturn 0;\n", "reap_looks::what_cannot_be_counted_on_disk_is_not_ended"),

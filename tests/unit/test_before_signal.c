@@ -16,7 +16,7 @@
 #include "reap_scene.h"
 #include "tmpdir.h"
 
-TestSuite(reap_ready, .timeout = 120);
+TestSuite(before_signal, .timeout = 120);
 
 enum {
 	WORKER = 0, /* its place among the subjects of a look, and among the victims */
@@ -166,7 +166,7 @@ static bool is_untouched(pid_t pid)
 	return waitpid(pid, NULL, WNOHANG) == 0;
 }
 
-Test(reap_ready, who_is_due_at_both_looks_ends)
+Test(before_signal, who_is_due_at_both_looks_ends)
 {
 	char line[64];
 	struct stage s;
@@ -221,7 +221,7 @@ static const struct {
 	{ has_another_proof, "its proof changed" },
 };
 
-Test(reap_ready, who_is_not_quite_the_same_at_the_second_look_is_spared)
+Test(before_signal, who_is_not_quite_the_same_at_the_second_look_is_spared)
 {
 	alive[WORKER] = live_start(live_pause, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(differences); i++) {
@@ -249,7 +249,7 @@ static void expect_held(const struct stage *s, int err, enum reap_need need, con
 	cr_assert(is_untouched(alive[WORKER]), "%s", why);
 }
 
-Test(reap_ready, without_a_second_look_nobody_is_signalled)
+Test(before_signal, without_a_second_look_nobody_is_signalled)
 {
 	struct stage s;
 
@@ -262,7 +262,7 @@ Test(reap_ready, without_a_second_look_nobody_is_signalled)
 	live_end(alive[WORKER]);
 }
 
-Test(reap_ready, a_record_that_has_no_room_holds_the_signal)
+Test(before_signal, a_record_that_has_no_room_holds_the_signal)
 {
 	struct stage s;
 
@@ -274,7 +274,7 @@ Test(reap_ready, a_record_that_has_no_room_holds_the_signal)
 	live_end(alive[WORKER]);
 }
 
-Test(reap_ready, a_record_that_does_not_reach_the_disk_holds_the_signal)
+Test(before_signal, a_record_that_does_not_reach_the_disk_holds_the_signal)
 {
 	struct stage s;
 
@@ -323,7 +323,7 @@ static void begin_with_newborn(struct stage *s, int error)
 	cr_expect_eq(s->scene.reap.victims[HELPER].id.pid, newborn);
 }
 
-Test(reap_ready, a_helper_without_its_record_is_not_signalled)
+Test(before_signal, a_helper_without_its_record_is_not_signalled)
 {
 	struct stage s;
 
@@ -339,7 +339,7 @@ Test(reap_ready, a_helper_without_its_record_is_not_signalled)
 	live_end(alive[WORKER]);
 }
 
-Test(reap_ready, a_kill_is_counted_before_it_happens)
+Test(before_signal, a_kill_is_counted_before_it_happens)
 {
 	_cleanup_(history_done) struct history after = { 0 };
 	struct stage s;
@@ -387,7 +387,7 @@ static const struct {
 	{ "a helper in a group of its own cleans up", helper_apart_catches_term, { false, false } },
 };
 
-Test(reap_ready, who_catches_sigterm_is_not_sent_it)
+Test(before_signal, who_catches_sigterm_is_not_sent_it)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
 		struct stage s;
