@@ -241,6 +241,18 @@ void correlate_facts(const struct correlate_input *in, struct subject *s)
 	}
 }
 
+/* Whoever adopts a process of others is its parent too, and may dress as a daemon: when he is gone, nobody
+ * is left from whom it differs. So it is remembered as his only while it is what a worker of his is. */
+static void remember_daemon(const struct subject *s, struct history_entry *e)
+{
+	const struct facts *f = &s->facts;
+
+	if (f->foreign_uid)
+		e->daemon = (struct ident){ 0 };
+	else if (s->daemon_id.pid && !f->changed && !f->other_pidns && !f->unreadable)
+		e->daemon = s->daemon_id;
+}
+
 void correlate_remember(const struct policy *policy, const struct subject *s, const bool *holds,
 			uint64_t now_ms, struct history_entry *e)
 {
@@ -260,8 +272,7 @@ void correlate_remember(const struct policy *policy, const struct subject *s, co
 	e->uid = s->ev.uids[1];
 	e->pid_ns = s->ev.pid_ns;
 	e->net_ns = s->ev.net_ns;
-	if (s->daemon_id.pid)
-		e->daemon = s->daemon_id;
+	remember_daemon(s, e);
 	if (s->host_id.pid)
 		e->host = s->host_id;
 	e->class_index = s->class_index;

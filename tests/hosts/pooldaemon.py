@@ -485,9 +485,10 @@ def shutdown(code: int) -> None:
 
 
 def listen(where: str) -> tuple[socket.socket, str]:
-    """Listen at `where` (tcp, tcp6 or a path); the socket and what the host needs to find it."""
-    if where == "tcp":
-        listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    """Listen at `where` (tcp, tcp6, a port or a path); the socket and what the host needs to find it."""
+    if where == "tcp" or where.isdigit():
+        port = 0 if where == "tcp" else int(where)
+        listener = socket.create_server(("127.0.0.1", port), backlog=1024)
         return listener, str(listener.getsockname()[1])
     if where == "tcp6":
         listener = socket.create_server(("::1", 0), family=socket.AF_INET6, backlog=1024)

@@ -12,12 +12,13 @@ import time
 
 import pytest
 
-from harness.binary import DUE_S, Reaper
+from harness.binary import DUE_S, Reaper, Result
 from harness.dead_fs import locked_process
+from harness.impostor import Impostor
 from harness.markers import host_record, record
 from harness.minihost import MiniHost, StartHost
-from harness.privilege import (PRIVATE_UID, needs_fuse, needs_no_sanitizer, needs_root,
-                               needs_strace)
+from harness.privilege import (PRIVATE_UID, STRANGER_UID, needs_fuse, needs_no_sanitizer,
+                               needs_root, needs_strace)
 
 pytestmark = needs_root
 
@@ -152,3 +153,51 @@ def test_who_is_above_locked_memory(reaper: Reaper, host: MiniHost,
     for helper in worker.helpers:
         helper.kill()
     reaper.audit_until_due(host, worker)
+
+
+# ---- dressed as somebody's daemon ------------------------------------------------------------
+
+
+def beside(reaper: Reaper, host: MiniHost, impostor: Impostor) -> Result:
+    """A sweep of both, in which a leak of the honest host is ended."""
+    leak, = host.daemon().leak()
+    reaper.audit_until_due(host, leak)
+    result = reaper.sweep((host, impostor)).expect(0)
+    assert leak.pid in result.acted_on and leak.pinned.has_ended()
+    return result
+
+
+def test_adopted_by_its_own_user(reaper: Reaper, host: MiniHost, hosts: pathlib.Path) -> None:
+    """The control: the dress is good, and whoever puts it on may end what is his anyway."""
+    with Impostor(hosts, PRIVATE_UID, PRIVATE_UID) as impostor:
+        reaper.audit_until_due(impostor, impostor.victim)
+        assert impostor.victim.pid in beside(reaper, host, impostor).acted_on
+
+
+def test_adopted_by_another_user(reaper: Reaper, host: MiniHost, hosts: pathlib.Path) -> None:
+    """Nobody has another user's process ended by becoming its parent, with a log that gives it up or
+    without."""
+    with Impostor(hosts, PRIVATE_UID, STRANGER_UID) as impostor:
+        theirs = reaper.marker_dir / "theirs"
+        theirs.mkdir(mode=0o755)
+        (theirs / "a.log").write_text(
+            record(host_record(impostor, "pool=none tasks=all"), DUE_S)
+            + record(f"retired worker={impostor.victim.pid}:{impostor.victim.start}", DUE_S))
+        for path in (theirs, theirs / "a.log"):
+            os.chown(path, PRIVATE_UID, PRIVATE_UID)
+        result = beside(reaper, host, impostor)
+        assert result.worker(impostor.victim)["fence"] == "peer-closed", result
+        assert result.verdict(impostor.victim) == ("keep", "foreign-uid"), result
+        assert not impostor.victim.has_ended()
+
+
+def test_adopted_and_left(reaper: Reaper, host: MiniHost, hosts: pathlib.Path) -> None:
+    """When he that adopted it is gone, there is nobody left from whom its uid differs."""
+    with Impostor(hosts, PRIVATE_UID, STRANGER_UID) as impostor:
+        with reaper.watch((host, impostor), {"reaper.interval": "1s"}) as watch:
+            watch.until_event(event="verdict", pid=impostor.victim.pid, reason="foreign-uid")
+            impostor.daemon.kill()
+            leak, = host.daemon().leak()
+            ended = watch.until_event(event="action", role="worker")
+            assert ended["pid"] == leak.pid and leak.pinned.has_ended(5), watch.events()
+        assert not impostor.victim.has_ended()

@@ -246,6 +246,37 @@ Test(correlate_looks, fences_hold_on_or_begin_anew)
 	scene_done(&s);
 }
 
+Test(correlate_looks, whose_worker_it_was)
+{
+	static const struct {
+		const char *why;
+		struct facts facts;
+		bool before;
+		pid_t want;
+	} rows[] = {
+		{ "all that a worker of his is", {}, false, SCENE_DAEMON },
+		{ "another user's was only adopted", { .foreign_uid = true }, false, 0 },
+		{ "it became another user's", { .foreign_uid = true }, true, 0 },
+		{ "it runs something else", { .changed = true }, false, 0 },
+		{ "it runs something else since", { .changed = true }, true, SCENE_DAEMON },
+		{ "of another namespace", { .other_pidns = true }, false, 0 },
+		{ "nobody knows what it is", { .unreadable = true }, false, 0 },
+		{ "nobody knows what it is now", { .unreadable = true }, true, SCENE_DAEMON },
+	};
+	const bool holds[FENCE_COUNT] = { false };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct scene s;
+
+		scene_make(&s);
+		s.before.daemon = rows[i].before ? s.worker->daemon_id : (struct ident){ 0 };
+		s.worker->facts = rows[i].facts;
+		correlate_remember(&s.policy, s.worker, holds, SCENE_NOW, &s.before);
+		cr_expect_eq(s.before.daemon.pid, rows[i].want, "%s", rows[i].why);
+		scene_done(&s);
+	}
+}
+
 Test(correlate_looks, an_orphan_keeps_the_parents_it_had)
 {
 	const bool holds[FENCE_COUNT] = { false };
