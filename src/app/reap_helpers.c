@@ -92,28 +92,41 @@ void reap_prepare_helper(const struct reap *r, struct victim *v, const struct ev
 			  !correlate_term_is_default(e);
 }
 
+/* Why it is not ended with its worker, or NULL. Kept for what it is: whoever finds it there wants to know. */
+static const char *why_spared(const struct reap *r, const struct victim *v, bool *ret_tell)
+{
+	const struct victim *worker = &r->victims[v->worker];
+	const struct subject *s = audit_find(&r->second, v->id.pid);
+	const struct subject *w = audit_find(&r->second, worker->id.pid);
+	struct proc *p;
+
+	*ret_tell = false;
+	if (!s || !w || s->role != ROLE_HELPER || !ident_equal(s->id, v->id))
+		return "it is no helper any more";
+	if (worker->stage == ACT_DONE)
+		return "its worker is not ended";
+	*ret_tell = !s->ev.vanished;
+	p = snapshot_find(&r->second.snapshot, s->id.pid);
+	if (may_be_anothers(r, &r->second.snapshot, p, w->id.pid))
+		return another;
+	return objection(r, p, &s->ev, &w->ev);
+}
+
 void reap_spare_helpers(struct reap *r, size_t from)
 {
 	for (size_t i = from; i < r->count; i++) {
 		struct victim *v = &r->victims[i];
-		const struct subject *s = audit_find(&r->second, v->id.pid);
-		const struct subject *w = audit_find(&r->second, r->victims[v->worker].id.pid);
-		const char *why = NULL;
+		const char *why;
+		bool tell;
 
 		if (v->role != ROLE_HELPER || v->stage == ACT_DONE)
 			continue;
-		if (!s || !w || s->role != ROLE_HELPER || !ident_equal(s->id, v->id))
-			why = "it is no helper any more";
-		else if (r->victims[v->worker].stage == ACT_DONE)
-			why = "its worker is not ended";
-		else if (may_be_anothers(r, &r->second.snapshot,
-					 snapshot_find(&r->second.snapshot, s->id.pid), w->id.pid))
-			why = another;
-		else
-			why = objection(r, snapshot_find(&r->second.snapshot, s->id.pid), &s->ev,
-					&w->ev);
-		if (why)
-			act_close(v, OUTCOME_SPARED, why);
+		why = why_spared(r, v, &tell);
+		if (!why)
+			continue;
+		act_close(v, OUTCOME_SPARED, why);
+		if (tell)
+			r->sink(r->arg, &v->record);
 	}
 }
 
@@ -176,6 +189,7 @@ static int add_helper(struct reap *r, struct proc *p, size_t at, struct buf *lin
 	unsigned want = r->config->protect.wants_cgroup ? EVIDENCE_CGROUP : 0;
 	struct subject s = { .id = p->id, .role = ROLE_HELPER, .ppid = p->ppid };
 	_cleanup_(evidence_done) struct evidence e = { 0 };
+	const char *why;
 	struct victim *v;
 	int err = worker ? reap_add(r, p->id, ROLE_HELPER, at) : -ESRCH;
 
@@ -184,8 +198,14 @@ static int add_helper(struct reap *r, struct proc *p, size_t at, struct buf *lin
 	v = &r->victims[r->count - 1];
 	if (evidence_look(v->dirfd, p->id.pid, want, NULL, &e) < 0)
 		return -ENOMEM;
-	if (!ident_equal(e.id, p->id) || e.ppid != p->ppid || objection(r, p, &e, &worker->ev)) {
-		act_close(v, OUTCOME_SPARED, "a guard objects");
+	if (!ident_equal(e.id, p->id) || e.ppid != p->ppid) {
+		act_close(v, OUTCOME_SPARED, "it is no helper any more");
+		return 0;
+	}
+	why = objection(r, p, &e, &worker->ev);
+	if (why) {
+		act_close(v, OUTCOME_SPARED, why);
+		r->sink(r->arg, &v->record);
 		return 0;
 	}
 	v->anon_bytes = e.anon_bytes;

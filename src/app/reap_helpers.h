@@ -24,7 +24,10 @@ int reap_add(struct reap *r, struct ident id, enum role role, size_t worker) _mu
 int reap_pin_helpers(struct reap *r, const struct audit *first, size_t worker, size_t at)
 	_must_check_;
 
-/** Closes every helper from that place on which is not to be ended: its worker is spared, or a guard objects. */
+/**
+ * Closes every helper from that place on which is not to be ended: its worker is spared, or a guard objects,
+ * of which the sink is told.
+ */
 void reap_spare_helpers(struct reap *r, size_t from);
 
 /**

@@ -39,9 +39,11 @@ BIG_ARG = "x" * 100_000
 BIG_ARGS = 15
 HUGE_ARGS = 8 << 30
 PR_SET_DUMPABLE = 4
+PR_SET_CHILD_SUBREAPER = 36
 PR_SET_MM, PR_SET_MM_MAP = 35, 14
 MAP_NORESERVE = 0x4000
 CLONE_NEWNET = 0x40000000
+CLONE_NEWPID = 0x20000000
 
 
 class Task:
@@ -125,6 +127,41 @@ def step_helper(task: Task, name: str | None = None) -> None:
     if pid == 0:
         if name is not None:
             set_comm(name.encode())
+        time.sleep(FOREVER_S)
+        os._exit(0)
+    task.helpers.append(pid)
+
+
+def step_grandchild(task: Task, end: str = "") -> None:
+    """Fork a child that forks a child, which keeps the task socket; the one between may `leave`."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(FOREVER_S)
+            os._exit(0)
+        os.write(writer, struct.pack("!i", pid))
+        if end != "leave":
+            time.sleep(FOREVER_S)
+        os._exit(0)
+    if end == "leave":
+        os.waitpid(child, 0)
+    task.helpers += [child] * (end != "leave") + list(struct.unpack("!i", os.read(reader, 4)))
+    os.close(reader)
+    os.close(writer)
+
+
+def step_stand_in(task: Task) -> None:
+    """Leave everything to a child, and so to another parent."""
+    if os.fork() != 0:
+        os._exit(0)
+
+
+def step_foreign_helper(task: Task, uid: str) -> None:
+    pid = os.fork()
+    if pid == 0:
+        os.setresuid(int(uid), int(uid), int(uid))
         time.sleep(FOREVER_S)
         os._exit(0)
     task.helpers.append(pid)
@@ -245,6 +282,24 @@ def libc_call(name: str, *args: int) -> None:
 
 def step_nondumpable(task: Task) -> None:
     libc_call("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def step_subreaper(task: Task) -> None:
+    libc_call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def step_argv(task: Task, *words: str) -> None:
+    """Write other words over those that this process was started with."""
+    with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    begin, end = int(fields[45]), int(fields[46])  # arg_start and arg_end, the third is fields[0]
+    text = "\0".join(words).encode()[:end - begin - 1]
+    ctypes.memmove(begin, text.ljust(end - begin, b"\0"), end - begin)
+
+
+def step_unshare_pid(task: Task) -> None:
+    """The next child is pid 1 of a namespace of its own."""
+    libc_call("unshare", CLONE_NEWPID)
 
 
 def step_unshare_net(task: Task) -> None:
@@ -391,6 +446,7 @@ def step_dstate(task: Task, fifo: str) -> None:
 
 
 STEPS: dict[str, Callable[..., None]] = {
+    "argv": step_argv,
     "bigargs": step_bigargs,
     "bigwrite": step_bigwrite,
     "block-term": step_block_term,
@@ -404,7 +460,9 @@ STEPS: dict[str, Callable[..., None]] = {
     "exec": step_exec,
     "exit": step_exit,
     "flock": step_flock,
+    "foreign-helper": step_foreign_helper,
     "futex": step_futex,
+    "grandchild": step_grandchild,
     "helper": step_helper,
     "hugeargs": step_hugeargs,
     "ignore-term": step_ignore_term,
@@ -427,9 +485,12 @@ STEPS: dict[str, Callable[..., None]] = {
     "signoff": step_signoff,
     "sleep": step_sleep,
     "spin-thread": step_spin_thread,
+    "stand-in": step_stand_in,
     "subprocess": step_subprocess,
+    "subreaper": step_subreaper,
     "thread": step_thread,
     "unshare-net": step_unshare_net,
+    "unshare-pid": step_unshare_pid,
     "waitpid": step_waitpid,
     "waking-thread": step_waking_thread,
 }

@@ -8,21 +8,31 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import time
+from typing import Any
 
 import pytest
 
+from harness import procs
 from harness.binary import DUE_S, Reaper, Result
 from harness.dead_fs import locked_process
 from harness.impostor import Impostor
 from harness.markers import host_record, record
-from harness.minihost import MiniHost, StartHost
+from harness.minihost import MiniHost, StartHost, Worker
 from harness.privilege import (PRIVATE_UID, STRANGER_UID, needs_fuse, needs_no_sanitizer,
                                needs_root, needs_strace)
 
 pytestmark = needs_root
 
 HANGS_S = 3
+SWEEP_S = 20  # whatever a process does, a sweep is over by then
+TRACER = """
+import ctypes, sys
+assert ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), None, None) == 0  # PTRACE_SEIZE
+print("traced", flush=True)
+sys.stdin.read()
+"""
 
 
 @pytest.fixture
@@ -155,6 +165,126 @@ def test_who_is_above_locked_memory(reaper: Reaper, host: MiniHost,
     reaper.audit_until_due(host, worker)
 
 
+# ---- workers that are not what they were -----------------------------------------------------
+
+
+def beside_a_leak(reaper: Reaper, worker: Worker, **more: Any) -> Result:
+    """A sweep in which the leak next to that worker is ended, whatever the worker does."""
+    leak, = worker.daemon.leak()
+    reaper.audit_until_due(worker.host, leak)
+    result = reaper.sweep(worker.host, timeout_s=SWEEP_S, **more).expect(0)
+    assert leak.pid in result.acted_on and leak.pinned.has_ended(), result
+    return result
+
+
+def attacker(host: MiniHost, steps: str) -> Worker:
+    """A worker whose host hung up after it did that."""
+    worker = host.daemon().open()
+    worker.task(steps)
+    worker.close()
+    return worker
+
+
+def test_runs_another_program(reaper: Reaper, module_host: MiniHost) -> None:
+    """It is no worker any more, and nobody's: it is not even listed."""
+    worker = attacker(module_host, "exec")
+    result = beside_a_leak(reaper, worker)
+    assert worker.pid not in [w["pid"] for w in result.doc["workers"]] and worker.is_alive()
+    explained = reaper.run("--json", "explain", str(worker.pid)).doc["explain"]
+    assert explained["role"] == "other" and "no worker" in explained["why"]
+
+
+def test_becomes_another_user(reaper: Reaper, module_host: MiniHost) -> None:
+    """A worker of root's that has become somebody else is not ended with root's right."""
+    worker = attacker(module_host, f"setuid {STRANGER_UID} then poll")
+    result = beside_a_leak(reaper, worker)
+    assert result.verdict(worker) == ("keep", "foreign-uid") and worker.is_alive(), result
+
+
+def test_traced_by_its_own(reaper: Reaper, module_host: MiniHost) -> None:
+    """Whoever may trace a worker may keep it, and it alone."""
+    worker = attacker(module_host, "poll")
+    with subprocess.Popen([sys.executable, "-c", TRACER, str(worker.pid)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as tracer:
+        assert tracer.stdout.readline() == b"traced\n"
+        result = beside_a_leak(reaper, worker)
+        assert result.verdict(worker) == ("keep", "traced") and worker.is_alive(), result
+        tracer.stdin.close()
+    reaper.audit_until_due(module_host, worker)
+
+
+def test_wears_other_names(reaper: Reaper, module_host: MiniHost) -> None:
+    """What a worker and its helper call themselves protects neither: a host has a daemon, and a daemon
+    was exec'ed."""
+    worker = attacker(module_host, "comm 6a617661 then helper java then argv java -jar a.jar then poll")
+    assert pathlib.Path(f"/proc/{worker.pid}/cmdline").read_bytes().startswith(b"java\0-jar\0")
+    reaper.audit_until_due(module_host, worker)
+    assert worker.pid in beside_a_leak(reaper, worker).acted_on
+    assert worker.pinned.has_ended() and worker.helpers[0].has_ended(1)
+
+
+def test_stands_in_for_itself(reaper: Reaper, host: MiniHost) -> None:
+    """A worker that leaves its task to a child has another parent then, and the host may go on with it:
+    it belongs to nobody, and when its daemon is dead to whoever holds the other end."""
+    worker, other = host.daemon().open(), host.daemon()
+    reply = host.command(f"task {worker.index} stand-in")["reply"]
+    stand_in = host.pin(reply["pid"])
+    assert worker.pinned.has_ended(1) and stand_in.pid != worker.pid
+    procs.until("its first read", lambda: procs.is_waiting(stand_in.pid, "pool"))
+    result = beside_a_leak(reaper, worker)
+    assert result.verdict(stand_in) == ("suspect", "lost-helper"), result
+    worker.daemon.pinned.kill()
+    leak, = other.leak()
+    reaper.audit_until_due(host, leak)
+    result = reaper.sweep(host).expect(0)
+    assert result.verdict(stand_in) == ("keep", "idle") and leak.pinned.has_ended(), result
+    assert host.command(f"task {worker.index} echo 3")["reply"]["pid"] == stand_in.pid
+
+
+# ---- what workers leave behind ---------------------------------------------------------------
+
+
+def test_grandchild_with_the_task_socket(reaper: Reaper, module_host: MiniHost) -> None:
+    """It goes with its worker even where helpers do not: the host would never know."""
+    worker = attacker(module_host, "grandchild then subprocess then poll")
+    reaper.audit_until_due(module_host, worker)
+    beside_a_leak(reaper, worker, settings={"policy.helpers": "no"})
+    child, grandchild, apart = worker.helpers
+    assert worker.pinned.has_ended() and child.has_ended(1) and grandchild.has_ended(1)
+    assert not apart.has_ended()
+
+
+def test_grandchild_that_was_left(reaper: Reaper, module_host: MiniHost) -> None:
+    """With the task socket and another parent it is nobody's: reported, while its worker is ended."""
+    worker = attacker(module_host, "grandchild leave then poll")
+    reaper.audit_until_due(module_host, worker)
+    result = beside_a_leak(reaper, worker)
+    assert result.verdict(worker.helpers[0]) == ("suspect", "lost-helper"), result
+    assert worker.pinned.has_ended() and not worker.helpers[0].has_ended(0.5)
+
+
+def test_grandchild_that_is_adopted(reaper: Reaper, module_host: MiniHost) -> None:
+    """A worker that takes its orphans back has them as helpers, and they go with it."""
+    worker = attacker(module_host, "subreaper then grandchild leave then poll")
+    reaper.audit_until_due(module_host, worker)
+    beside_a_leak(reaper, worker)
+    assert worker.pinned.has_ended() and worker.helpers[0].has_ended(1)
+
+
+@pytest.mark.parametrize("steps,why", [
+    (f"foreign-helper {STRANGER_UID}", "it is another user's"),
+    ("unshare-pid then subprocess", "it lives in another pid namespace"),
+])
+def test_below_a_leak(reaper: Reaper, module_host: MiniHost, steps: str, why: str) -> None:
+    """Nobody has another's process ended by having it below a leak."""
+    worker = attacker(module_host, f"{steps} then poll")
+    reaper.audit_until_due(module_host, worker)
+    result = beside_a_leak(reaper, worker)
+    action = result.action(worker.helpers[0])
+    assert (action["outcome"], action["why"]) == ("spared", why), result
+    assert worker.pinned.has_ended() and not worker.helpers[0].has_ended()
+
+
 # ---- dressed as somebody's daemon ------------------------------------------------------------
 
 
@@ -174,10 +304,11 @@ def test_adopted_by_its_own_user(reaper: Reaper, host: MiniHost, hosts: pathlib.
         assert impostor.victim.pid in beside(reaper, host, impostor).acted_on
 
 
-def test_adopted_by_another_user(reaper: Reaper, host: MiniHost, hosts: pathlib.Path) -> None:
-    """Nobody has another user's process ended by becoming its parent, with a log that gives it up or
-    without."""
-    with Impostor(hosts, PRIVATE_UID, STRANGER_UID) as impostor:
+@pytest.mark.parametrize("victim", [0, STRANGER_UID])
+def test_adopted_by_another_user(reaper: Reaper, host: MiniHost, hosts: pathlib.Path,
+                                 victim: int) -> None:
+    """Nobody has another user's process ended by becoming its parent and giving it up in a log."""
+    with Impostor(hosts, PRIVATE_UID, victim) as impostor:
         theirs = reaper.marker_dir / "theirs"
         theirs.mkdir(mode=0o755)
         (theirs / "a.log").write_text(
