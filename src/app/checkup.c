@@ -35,6 +35,7 @@ static int examine(const struct config *c, const struct look *l, const struct ca
 		.config = c,
 		.audit = a,
 		.markers = &l->marker_counts,
+		.ledger = l->ledger,
 	};
 
 	return doctor_examine(&in, ret);

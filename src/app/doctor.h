@@ -7,6 +7,7 @@
 
 #include "app/caps.h"
 #include "app/config.h"
+#include "correlate/ledger.h"
 #include "model/audit.h"
 #include "model/explanation.h"
 #include "observe/markers.h"
@@ -19,13 +20,14 @@ struct doctor_input {
 	const struct config *config;
 	const struct audit *audit; /* one look */
 	const struct markers_counts *markers;
+	const struct ledger *ledger; /* what these logs said */
 };
 
 /**
  * Examines: kernel (pidfd_open, /proc/<pid>/sched, /proc/<pid>/syscall, sock_diag), privileges (which
  * capability is missing for other users' trees), pid and network namespaces, hidepid, Yama,
  * configuration, state_dir and audit_log (writable?), markers (believed, distrusted, bad records with
- * file and line, hosts without logs and how to get them), suspects and the proofs that they lack, and
+ * file and line, logs that count for nobody, hosts without logs and how to get them), suspects and the proofs that they lack, and
  * JVM children that listen on loopback and have never-exec'ed children but match no class, with the
  * [class] section to add. Writes nothing.
  *

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,88 @@ enum {
 /* Where make install puts what hosts need. */
 #define JARS    PKGDATADIR "/java"
 #define MODULES PKGDATADIR "/python"
+
+/* Why what a log says counts for nobody, whatever it says. */
+enum unheard {
+	UNHEARD_NO_WRITER,
+	UNHEARD_OTHER_NAMESPACE,
+	UNHEARD_OTHER_USER,
+	UNHEARD_OTHER_BOOT,
+	UNHEARD_GONE,
+	UNHEARD_COUNT,
+	HEARD = UNHEARD_COUNT,
+};
+
+static const struct {
+	const char *name;
+	enum check_status status;
+	const char *found;
+	const char *fix;
+} unheard[] = {
+	[UNHEARD_NO_WRITER] = { "marker-writers", CHECK_ADVICE, "does not say first who writes it",
+				"let its writer keep to reaper-markers(5)" },
+	[UNHEARD_OTHER_NAMESPACE] = { "marker-writers", CHECK_ADVICE,
+				      "speaks of a pid namespace in which no daemon is seen",
+				      "see pid-namespace above; from outside, a container's "
+				      "processes are seen by a reaper of the host's" },
+	[UNHEARD_OTHER_USER] = { "marker-writers", CHECK_ADVICE,
+				 "is not of the user whose process it says writes it",
+				 "let each process write a log of its own user's" },
+	[UNHEARD_OTHER_BOOT] = { "marker-past", CHECK_OK, "was written in another boot", NULL },
+	[UNHEARD_GONE] = { "marker-past", CHECK_OK, "is of a process that is gone", NULL },
+};
+static_assert(ARRAY_SIZE(unheard) == UNHEARD_COUNT,
+	      "every kind of log that is not heard has words");
+
+static bool is_seen_namespace(const struct doctor_input *in, uint64_t pid_ns)
+{
+	for (size_t i = 0; i < in->audit->daemon_count; i++)
+		if (in->audit->daemons[i].ev.pid_ns == pid_ns)
+			return true;
+	return pid_ns == in->self->pid_ns;
+}
+
+static enum unheard why_unheard(const struct doctor_input *in, const struct ledger_log_info *log)
+{
+	const struct proc *p = snapshot_find(&in->audit->snapshot, log->id.pid);
+
+	if (log->kind == MARKER_UNKNOWN)
+		return UNHEARD_NO_WRITER;
+	if (log->other_boot)
+		return UNHEARD_OTHER_BOOT;
+	if (!is_seen_namespace(in, log->pid_ns))
+		return UNHEARD_OTHER_NAMESPACE;
+	if (log->kind == MARKER_OPERATOR || log->pid_ns != in->self->pid_ns)
+		return HEARD;
+	if (!p || !ident_equal(p->id, log->id))
+		return UNHEARD_GONE;
+	return log->owner && log->owner != p->uid ? UNHEARD_OTHER_USER : HEARD;
+}
+
+/* Each kind with its first log. */
+static void check_writers(const struct doctor_input *in, struct checks *ret)
+{
+	struct ledger_log_info log, first[UNHEARD_COUNT];
+	unsigned count[UNHEARD_COUNT] = { 0 };
+
+	for (size_t i = 0; in->ledger && ledger_log_at(in->ledger, i, &log); i++) {
+		enum unheard why = why_unheard(in, &log);
+
+		if (why != HEARD && !count[why]++)
+			first[why] = log;
+	}
+	for (size_t i = 0; i < UNHEARD_COUNT; i++) {
+		struct check *c;
+
+		if (!count[i])
+			continue;
+		c = doctor_add(ret, unheard[i].name, unheard[i].status,
+			       "%u logs count for nobody here; the first: %s: %s", count[i],
+			       first[i].name, unheard[i].found);
+		if (unheard[i].fix)
+			doctor_fix(c, "%s", unheard[i].fix);
+	}
+}
 
 static void check_logs(const struct doctor_input *in, struct checks *ret)
 {
@@ -43,6 +126,11 @@ static void check_logs(const struct doctor_input *in, struct checks *ret)
 		doctor_add(ret, "marker-words", CHECK_OK,
 			   "%u events or keys are unknown and were skipped: a newer writer",
 			   m->unknown);
+	if (m->torn)
+		doctor_add(ret, "marker-tails", CHECK_OK,
+			   "%u logs end in the middle of a record, which waits for its rest; the "
+			   "first: %s",
+			   m->torn, m->first_torn);
 	if (m->logs && !m->whole) {
 		c = doctor_add(ret, "marker-backlog", CHECK_ADVICE,
 			       "some logs are longer than one sweep reads: until all is read, "
@@ -182,6 +270,7 @@ static void check_suspects(const struct doctor_input *in, struct checks *ret)
 void doctor_markers(const struct doctor_input *in, struct checks *ret)
 {
 	check_logs(in, ret);
+	check_writers(in, ret);
 	check_hosts(in, ret);
 	check_suspects(in, ret);
 }

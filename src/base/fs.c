@@ -206,10 +206,30 @@ static const char *fs_distrust_owner(const struct stat *st, uid_t owner)
 	return NULL;
 }
 
+static const char *fs_distrust_kind(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return NULL;
+	case S_IFLNK:
+		return "is a symbolic link";
+	case S_IFDIR:
+		return "is a directory";
+	case S_IFIFO:
+		return "is a FIFO";
+	case S_IFSOCK:
+		return "is a socket";
+	default:
+		return "is not a regular file";
+	}
+}
+
 const char *fs_distrust(const struct stat *st, uid_t owner)
 {
-	if (!S_ISREG(st->st_mode))
-		return "is not a regular file";
+	const char *kind = fs_distrust_kind(st->st_mode);
+
+	if (kind)
+		return kind;
 	if (st->st_nlink != 1)
 		return "does not have exactly one link";
 	return fs_distrust_owner(st, owner);

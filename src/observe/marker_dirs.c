@@ -207,6 +207,10 @@ static int add_entry(struct marker_dirs *d, const char *name, struct markers_cou
 	/* What is gone by now was never there. */
 	if (is_dots(name) || fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
+	if (S_ISLNK(st.st_mode) && !is_log(name)) {
+		marker_dirs_distrust(counts, "", name, MARKER_FILE_WHY_LINK);
+		return 0;
+	}
 	if (!S_ISDIR(st.st_mode) && !is_log(name))
 		return 0;
 	/* Never believed, and perhaps a link that others made: it costs its owner nothing. */
@@ -294,6 +298,9 @@ static int add_below(struct marker_dirs *d, size_t place, DIR *dir, uid_t owner,
 		err = take_below(d, owner, counts);
 		if (err <= 0)
 			return err;
+		if (e->d_type == DT_DIR && !is_log(e->d_name))
+			marker_dirs_distrust(counts, marker_dirs_name(d, d->places[place].name),
+					     e->d_name, MARKER_FILE_WHY_DEEP);
 		err = is_log(e->d_name) ? add_found(d, place, e->d_name, owner) : 0;
 		if (err < 0)
 			return err;

@@ -19,6 +19,10 @@ enum {
 /* Why a log is not believed whose name others may give to another file. */
 #define MARKER_FILE_WHY_OPEN "lies in a directory that others may write to"
 
+/* Why nothing is looked for where somebody may have thought that logs are. */
+#define MARKER_FILE_WHY_LINK "is a symbolic link"
+#define MARKER_FILE_WHY_DEEP "is a directory below a user's own"
+
 /* Who an identity record says writes a log. */
 struct marker_writer {
 	enum marker_event event; /* MARKER_UNKNOWN: none was read yet */
@@ -38,6 +42,7 @@ struct marker_file {
 	uint64_t tail;            /* hash of the bytes before it */
 	uint64_t lines;           /* consumed */
 	bool skipping;            /* the offset lies inside a line that is too long */
+	bool torn;                /* behind the offset stands the beginning of a line */
 	struct marker_writer who; /* by its first identity record */
 	uint32_t bad;
 	uint32_t unknown;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/log.h"
 #include "model/grow.h"
 #include "observe/marker_dirs.h"
 #include "observe/marker_file.h"
@@ -299,19 +300,31 @@ static int read_all(struct markers_round *r)
 	return 0;
 }
 
+static const struct marker_file *first_named(const struct marker_file *a,
+					     const struct marker_file *b)
+{
+	return !a || strcmp(b->name, a->name) < 0 ? b : a;
+}
+
 /* Adds up what is bad in the logs that are there, and shows the first of them by name. */
 static void count_bad(const struct markers *m, struct markers_counts *counts)
 {
-	const struct marker_file *first = NULL;
+	const struct marker_file *first = NULL, *torn = NULL;
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct marker_file *f = &m->files[i];
 
 		counts->bad += f->bad;
 		counts->unknown += f->unknown;
-		if (f->first_bad && (!first || strcmp(f->name, first->name) < 0))
-			first = f;
+		counts->torn += f->torn;
+		if (f->first_bad)
+			first = first_named(first, f);
+		if (f->torn)
+			torn = first_named(torn, f);
 	}
+	if (torn)
+		(void)log_escape(torn->name, strlen(torn->name), counts->first_torn,
+				 sizeof(counts->first_torn));
 	if (first)
 		(void)snprintf(counts->first_bad, sizeof(counts->first_bad), "%s",
 			       first->first_bad);

@@ -43,9 +43,10 @@ enum {
 /* What is there now, and what was bad in it since it was found. */
 struct markers_counts {
 	uint32_t logs;       /* believed */
-	uint32_t distrusted; /* files that were not read for their owner, mode or kind */
+	uint32_t distrusted; /* files that were not read for their owner, mode, kind or place */
 	uint32_t bad;        /* records that were skipped */
 	uint32_t unknown;    /* events and keys that were skipped */
+	uint32_t torn;       /* logs that end in the middle of a line */
 	bool whole;          /* every believed log was read to its end */
 	/* Where `whole` is false: whose logs were not. Only the workers of these owners (of root: all) have
 	 * to wait, unless behind_anybody is set: then nobody knows whose. */
@@ -54,6 +55,7 @@ struct markers_counts {
 	bool behind_anybody;
 	char first_bad[AUDIT_TEXT_MAX];        /* "file:line: what", escaped */
 	char first_distrusted[AUDIT_TEXT_MAX]; /* "file: why" */
+	char first_torn[AUDIT_TEXT_MAX];       /* "file" */
 };
 
 /**

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -23,7 +26,7 @@ PAST_S = 2  # how long ago the records were written, as they say
 READ_S = 20  # whatever lies in marker_dir, a sweep is over by then
 MILLION = 1_000_000
 MORE_LOGS_THAN_ARE_READ = 4200
-WORKERS = 48
+WORKERS = 80
 
 
 @pytest.fixture(scope="module")
@@ -176,15 +179,51 @@ def another_host(log: pathlib.Path, text: str) -> None:
     log.write_text(text.replace(f"host={before}", f"host={me.pid}:{me.start}"))
 
 
+def gone_host(log: pathlib.Path, text: str) -> None:
+    """The pid is right, and the process has taken it after another."""
+    pid, start = text.split("host=", 1)[1].split(" ", 1)[0].split(":")
+    log.write_text(text.replace(f"host={pid}:{start}", f"host={pid}:{int(start) - 1}"))
+
+
 def another_start(log: pathlib.Path, text: str) -> None:
     """The pid is right, the process is an older one."""
     head, identity = text.rstrip("\n").rsplit(":", 1)
     log.write_text(f"{head}:{int(identity) - 1}\n")
 
 
+def served(text: str) -> str:
+    """Instead of giving the worker up, that its one task ended, and that the host pools none."""
+    head, rest = text.replace("pool=unknown", "pool=none").split("\n", 1)
+    worker = rest.split()[-1]
+    return f"{head}\n" + stamp(f"begin task=1 {worker}") + stamp("end task=1 outcome=ok")
+
+
 def another_class(log: pathlib.Path, text: str) -> None:
-    log.write_text(text.replace("class=pyspark", "class=pyjava")
-                   .replace("pool=unknown", "pool=none").replace("retired", "end task=1 x"))
+    """The host promises nothing of workers of this class."""
+    log.write_text(served(text).replace("class=pyspark", "class=pyjava"))
+
+
+def second_writer(log: pathlib.Path, text: str) -> None:
+    """Somebody writes into the log of another process."""
+    head, rest = text.split("\n", 1)
+    log.write_text(f"{head}\n" + stamp(f"daemon daemon=2:2 boot={BOOT_ID} pidns={PID_NS}") + rest)
+
+
+def device(log: pathlib.Path, _text: str) -> None:
+    """Reading it would rewind a tape."""
+    try:
+        os.mknod(log, 0o644 | stat.S_IFCHR, os.makedev(9, 0))
+    except PermissionError:
+        pytest.skip("may not make devices here")
+
+
+def foreign_owner(log: pathlib.Path, text: str) -> None:
+    """Only root and the worker's own user may speak about a worker."""
+    sub = log.parent / "sub"
+    sub.mkdir(mode=0o755)
+    (sub / "a.log").write_text(text)
+    for path in (sub / "a.log", sub):
+        os.chown(path, STRANGER_UID, STRANGER_UID)
 
 
 def signs_and_overflow(log: pathlib.Path, text: str) -> None:
@@ -221,31 +260,108 @@ def roots_file_in_an_open_directory(log: pathlib.Path, text: str) -> None:
     sub.chmod(0o775)
 
 
-@pytest.mark.parametrize("attack", [
-    world_writable, group_writable, hard_link, symbolic_link, linked_directory, too_deep,
-    other_suffix, fifo, directory, open_subdirectory, half_a_line, without_header, binary_noise,
-    control_characters, nul_bytes, another_version, long_record, another_boot, another_namespace,
-    another_host, another_start, another_class, signs_and_overflow, unix_socket, behind_a_terabyte,
-    roots_file_in_an_open_directory], ids=lambda a: a.__name__)
-def test_not_believed(reaper: Reaper, worker: Worker, attack: Attack) -> None:
-    """What nobody trustworthy wrote, or nobody wrote whole, ends nobody."""
+# What each is told to be by doctor (or by explain: a proof that does not hold), and where.
+REASONS: dict[Attack, tuple[str, str]] = {
+    world_writable: ("marker-trust", "a.log: is writable by others"),
+    group_writable: ("marker-trust", "a.log: is writable by its group"),
+    hard_link: ("marker-trust", "a.log: does not have exactly one link"),
+    symbolic_link: ("marker-trust", "a.log: is a symbolic link"),
+    linked_directory: ("marker-trust", "sub: is a symbolic link"),
+    too_deep: ("marker-trust", "one/two: is a directory below a user's own"),
+    other_suffix: ("marker-logs", "1 are believed"),
+    fifo: ("marker-trust", "a.log: is a FIFO"),
+    unix_socket: ("marker-trust", "a.log: is a socket"),
+    device: ("marker-trust", "a.log: is not a regular file"),
+    directory: ("marker-logs", "1 are believed"),
+    open_subdirectory: ("marker-trust", "sub: is writable by others"),
+    roots_file_in_an_open_directory: ("marker-trust", "sub: is writable by its group"),
+    foreign_owner: ("marker-writers", "sub/a.log: is not of the user whose process"),
+    half_a_line: ("marker-tails", "a.log"),
+    without_header: ("marker-writers", "a.log: does not say first who writes it"),
+    second_writer: ("marker-records", "a.log:2: a second process writes this log"),
+    binary_noise: ("marker-records", "a.log:2: expected at most 512 bytes"),
+    control_characters: ("marker-records", "a.log:2: expected printable ASCII"),
+    nul_bytes: ("marker-records", "a.log:2: expected printable ASCII"),
+    another_version: ("marker-records", "a.log:1: expected reaper/1"),
+    long_record: ("marker-records", "a.log:2: expected at most 512 bytes"),
+    signs_and_overflow: ("marker-records", "6 records were skipped"),
+    another_boot: ("marker-past", "a.log: was written in another boot"),
+    another_namespace: ("marker-writers", "a.log: speaks of a pid namespace"),
+    another_host: ("host-markers", f"host {os.getpid()} "),
+    gone_host: ("marker-past", "a.log: is of a process that is gone"),
+    another_start: ("retired", "neither its host nor an operator gave it up"),
+    another_class: ("task-ended", "nothing proves that its host neither pools nor leases it"),
+    behind_a_terabyte: ("marker-backlog", "longer than one sweep reads"),
+}
+# Those that must not be judged beside another log of the same host, or of the same owner.
+ALONE = (another_class, behind_a_terabyte, second_writer)
+ROOTS = (device, foreign_owner)  # what only root can do
+
+
+def tried(attack: Attack) -> Any:
+    return pytest.param(attack, id=attack.__name__, marks=[needs_root] if attack in ROOTS else [])
+
+
+def reasons(reaper: Reaper, worker: Worker) -> list[tuple[str, str]]:
+    """Everything that a user is told when he asks why."""
+    checks = json.loads(reaper.run_argv(reaper.argv(("--json", "doctor"), (), None)).out)["checks"]
+    explained = reaper.run("--json", "explain", str(worker.pid)).doc["explain"]
+    return ([(check["name"], check["found"]) for check in checks]
+            + [(proof["name"], proof["why"]) for proof in explained["proofs"]])
+
+
+@pytest.mark.parametrize("attack", map(tried, REASONS))
+def test_not_believed(reaper: Reaper, idle: list[Worker], attack: Attack) -> None:
+    """What nobody trustworthy wrote, or nobody wrote whole, ends nobody, is told, and holds up nobody:
+    a leak beside it is ended in the same sweep, by its own proof."""
+    worker, leak = idle.pop(), None
+    if attack in ALONE:
+        leak, = worker.host.daemon().leak()
+        reaper.wait_due(leak)
+    else:
+        leak = idle.pop()
+        (reaper.marker_dir / "honest").mkdir(mode=0o755)
+        (reaper.marker_dir / "honest" / "b.log").write_text(retiring(leak))
     attack(reaper.marker_dir / "a.log", retiring(worker))
-    assert not believed(reaper, worker)
+    check, reason = REASONS[attack]
+    told = reasons(reaper, worker)
+    assert any(name == check and reason in found for name, found in told), told
+    result = reaper.sweep(worker.host, timeout_s=READ_S).expect(0)
+    assert result.acted_on == {leak.pid} and leak.pinned.has_ended(), result
     assert worker.serves()
     reaper.run("-v", "audit", host=worker.host).expect(0)
-    reaper.run("doctor")
 
 
-def test_strangers_cannot_be_named(reaper: Reaper, worker: Worker) -> None:
+def test_the_same_of_its_own_class(reaper: Reaper, worker: Worker) -> None:
+    """The control of another_class: so it would have been ended."""
+    (reaper.marker_dir / "a.log").write_text(served(retiring(worker)))
+    assert believed(reaper, worker)
+
+
+def test_each_has_its_reason() -> None:
+    """Twenty attacks at least, and no reason for more than those that are of one kind."""
+    assert len(REASONS) >= 20
+    kinds = [set(attacks) for attacks in (
+        (binary_noise, long_record), (control_characters, nul_bytes), (other_suffix, directory))]
+    for one in REASONS:
+        same = {other for other in REASONS if REASONS[other] == REASONS[one]}
+        assert same == {one} or same in kinds, same
+
+
+def test_strangers_cannot_be_named(reaper: Reaper, idle: list[Worker]) -> None:
     """A believed log that gives up everybody: only workers are ever ended because of it."""
+    worker, leak = idle.pop(), idle.pop()
     me, host = procs.stat(os.getpid()), procs.stat(worker.host.pid)
     daemon, init = procs.stat(worker.daemon.pinned.pid), procs.stat(1)
     named = [who for who in (me, host, daemon, init) if who is not None]
     assert len(named) == 4
     (reaper.marker_dir / "a.log").write_text(header(worker.host) + "".join(
-        stamp(f"retired worker={who.pid}:{who.start}") for who in named))
+        stamp(f"retired worker={who.pid}:{who.start}") for who in (*named, leak)))
+    told = [reaper.run("--json", "explain", str(who.pid)).doc["explain"]["why"] for who in named]
+    assert "no worker" in told[0] and told[1:3] == ["a host is never ended", "a daemon is never ended"]
+    assert "no worker" in told[3], told
     result = reaper.sweep(worker.host, timeout_s=READ_S).expect(0)
-    assert result.acted_on == set(), result
+    assert result.acted_on == {leak.pid}, result
     assert worker.serves()
 
 
@@ -261,6 +377,8 @@ def test_a_hostile_name(reaper: Reaper, worker: Worker) -> None:
 def test_grows_faster_than_it_is_read(reaper: Reaper, worker: Worker) -> None:
     """A writer that never rests: a sweep ends in time, and ends nobody by what it did not read."""
     log, over = reaper.marker_dir / "a.log", threading.Event()
+    leak, = worker.host.daemon().leak()
+    reaper.wait_due(leak)
     log.write_text(header(worker.host))
     block = stamp("begin task=1 job=2") * 20_000
 
@@ -272,24 +390,13 @@ def test_grows_faster_than_it_is_read(reaper: Reaper, worker: Worker) -> None:
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        reaper.sweep(worker.host, timeout_s=READ_S).expect(0)
+        result = reaper.sweep(worker.host, timeout_s=READ_S).expect(0)
+        told = reasons(reaper, worker)
     finally:
         over.set()
         writer.join()
-    assert worker.serves()
-
-
-@needs_root
-def test_foreign_owner(reaper: Reaper, worker: Worker) -> None:
-    """Only root and the worker's own user may speak about a worker."""
-    sub = reaper.marker_dir / "sub"
-    sub.mkdir(mode=0o755)
-    log = sub / "a.log"
-    log.write_text(retiring(worker))
-    os.chown(log, STRANGER_UID, STRANGER_UID)
-    os.chown(sub, STRANGER_UID, STRANGER_UID)
-    assert not believed(reaper, worker)
-    assert worker.serves()
+    assert result.acted_on == {leak.pid} and worker.serves(), result
+    assert "marker-backlog" in [name for name, _ in told], told
 
 
 @needs_root
@@ -347,6 +454,8 @@ def test_group_writable_marker_dir(reaper: Reaper, worker: Worker) -> None:
     """A log that lies in a directory where others may replace it."""
     (reaper.marker_dir / "a.log").write_text(retiring(worker))
     reaper.marker_dir.chmod(0o775)
+    assert ("marker-trust", "1 logs are not believed; the first: a.log: lies in a directory that others "
+            "may write to") in reasons(reaper, worker)
     assert not believed(reaper, worker)
 
 

@@ -89,11 +89,11 @@ static const struct {
 	void (*make)(void);
 	const char *said;
 } strangers[] = {
-	{ "a FIFO without a writer", make_fifo, "a.log: is not a regular file" },
-	{ "a symbolic link", make_link, "a.log: is not a regular file" },
-	{ "a link to nothing", make_dangling, "a.log: is not a regular file" },
+	{ "a FIFO without a writer", make_fifo, "a.log: is a FIFO" },
+	{ "a symbolic link", make_link, "a.log: is a symbolic link" },
+	{ "a link to nothing", make_dangling, "a.log: is a symbolic link" },
 	{ "a hard link", make_hard_link, "a.log: does not have exactly one link" },
-	{ "a socket", make_socket, "a.log: is not a regular file" },
+	{ "a socket", make_socket, "a.log: is a socket" },
 	{ "a file that its group may write", make_group_writable,
 	  "a.log: is writable by its group" },
 	{ "a file that all may write", make_writable, "a.log: is writable by others" },
@@ -101,7 +101,7 @@ static const struct {
 	  "a.log: lies in a directory that others may write to" },
 	{ "a subdirectory that its group may write", make_in_open_place,
 	  "sub: is writable by its group" },
-	{ "a directory for a log", make_directory_below, "sub/a.log: is not a regular file" },
+	{ "a directory for a log", make_directory_below, "sub/a.log: is a directory" },
 };
 
 Test(markers_trust, strangers_are_not_read)
