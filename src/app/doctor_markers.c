@@ -117,6 +117,12 @@ static void check_logs(const struct doctor_input *in, struct checks *ret)
 			      "the workers' own user, and neither it nor its directory may be "
 			      "written by group or others");
 	}
+	if (m->deep)
+		doctor_add(
+			ret, "marker-depth", CHECK_OK,
+			"%u directories lie below marker_dir's own, where no logs are looked for; "
+			"the first: %s",
+			m->deep, m->first_deep);
 	if (m->bad) {
 		c = doctor_add(ret, "marker-records", CHECK_ADVICE,
 			       "%u records were skipped; the first: %s", m->bad, m->first_bad);

@@ -208,7 +208,7 @@ static int add_entry(struct marker_dirs *d, const char *name, struct markers_cou
 	if (is_dots(name) || fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (S_ISLNK(st.st_mode) && !is_log(name)) {
-		marker_dirs_distrust(counts, "", name, MARKER_FILE_WHY_LINK);
+		marker_dirs_distrust(counts, "", name, "is a symbolic link");
 		return 0;
 	}
 	if (!S_ISDIR(st.st_mode) && !is_log(name))
@@ -285,6 +285,14 @@ static int take_below(struct marker_dirs *d, uid_t owner, struct markers_counts 
 	return take_entry(d, owner, counts);
 }
 
+static void name_deep(struct markers_counts *counts, const char *place, const char *name)
+{
+	char raw[2 * NAME_MAX + 2];
+
+	(void)snprintf(raw, sizeof(raw), "%s/%s", place, name);
+	(void)log_escape(raw, strlen(raw), counts->first_deep, sizeof(counts->first_deep));
+}
+
 static int add_below(struct marker_dirs *d, size_t place, DIR *dir, uid_t owner,
 		     struct markers_counts *counts)
 {
@@ -298,9 +306,8 @@ static int add_below(struct marker_dirs *d, size_t place, DIR *dir, uid_t owner,
 		err = take_below(d, owner, counts);
 		if (err <= 0)
 			return err;
-		if (e->d_type == DT_DIR && !is_log(e->d_name))
-			marker_dirs_distrust(counts, marker_dirs_name(d, d->places[place].name),
-					     e->d_name, MARKER_FILE_WHY_DEEP);
+		if (e->d_type == DT_DIR && !counts->deep++)
+			name_deep(counts, marker_dirs_name(d, d->places[place].name), e->d_name);
 		err = is_log(e->d_name) ? add_found(d, place, e->d_name, owner) : 0;
 		if (err < 0)
 			return err;

@@ -19,10 +19,6 @@ enum {
 /* Why a log is not believed whose name others may give to another file. */
 #define MARKER_FILE_WHY_OPEN "lies in a directory that others may write to"
 
-/* Why nothing is looked for where somebody may have thought that logs are. */
-#define MARKER_FILE_WHY_LINK "is a symbolic link"
-#define MARKER_FILE_WHY_DEEP "is a directory below a user's own"
-
 /* Who an identity record says writes a log. */
 struct marker_writer {
 	enum marker_event event; /* MARKER_UNKNOWN: none was read yet */

@@ -43,7 +43,8 @@ enum {
 /* What is there now, and what was bad in it since it was found. */
 struct markers_counts {
 	uint32_t logs;       /* believed */
-	uint32_t distrusted; /* files that were not read for their owner, mode, kind or place */
+	uint32_t distrusted; /* files that were not read for their owner, mode or kind */
+	uint32_t deep;       /* directories in subdirectories, where nothing is looked for */
 	uint32_t bad;        /* records that were skipped */
 	uint32_t unknown;    /* events and keys that were skipped */
 	uint32_t torn;       /* logs that end in the middle of a line */
@@ -56,6 +57,7 @@ struct markers_counts {
 	char first_bad[AUDIT_TEXT_MAX];        /* "file:line: what", escaped */
 	char first_distrusted[AUDIT_TEXT_MAX]; /* "file: why" */
 	char first_torn[AUDIT_TEXT_MAX];       /* "file" */
+	char first_deep[AUDIT_TEXT_MAX];       /* "directory" */
 };
 
 /**

@@ -267,7 +267,7 @@ REASONS: dict[Attack, tuple[str, str]] = {
     hard_link: ("marker-trust", "a.log: does not have exactly one link"),
     symbolic_link: ("marker-trust", "a.log: is a symbolic link"),
     linked_directory: ("marker-trust", "sub: is a symbolic link"),
-    too_deep: ("marker-trust", "one/two: is a directory below a user's own"),
+    too_deep: ("marker-depth", "one/two"),
     other_suffix: ("marker-logs", "1 are believed"),
     fifo: ("marker-trust", "a.log: is a FIFO"),
     unix_socket: ("marker-trust", "a.log: is a socket"),

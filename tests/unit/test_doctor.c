@@ -272,6 +272,147 @@ Test(doctor, markers)
 	       "file and line");
 	expect(&w, "marker-words", CHECK_OK, "5 events", "no fault of anybody");
 	expect(&w, "marker-backlog", CHECK_ADVICE, "longer than one sweep reads", "not whole");
+	cr_expect_null(find(&w.checks, "marker-tails"));
+
+	cr_expect_null(find(&w.checks, "marker-depth"));
+
+	w.markers = (struct markers_counts){
+		.whole = true, .torn = 2, .first_torn = "c.log", .deep = 3, .first_deep = "d/e"
+	};
+	w.checks.count = 0;
+	doctor_markers(&w.in, &w.checks);
+	expect(&w, "marker-tails", CHECK_OK, "2 logs end in the middle", "it may be being written");
+	expect(&w, "marker-tails", CHECK_OK, "the first: c.log", "by name");
+	expect(&w, "marker-depth", CHECK_OK, "3 directories", "somebody may look for logs there");
+	expect(&w, "marker-depth", CHECK_OK, "the first: d/e", "by name");
+}
+
+enum {
+	OUR_NS = 5,
+	SEEN_NS,
+	UNSEEN_NS,
+};
+
+static const struct writer_row {
+	const char *why;
+	struct marker record;
+	uint32_t owner;
+	const char *check; /* NULL: it is heard */
+	enum check_status status;
+	const char *says;
+} writer_rows[] = {
+	{ "its host is there",
+	  { .event = MARKER_HOST, .host = { 100, 1100 }, .pid_ns = OUR_NS },
+	  1000,
+	  NULL,
+	  CHECK_OK,
+	  "" },
+	{ "root may speak of everybody's",
+	  { .event = MARKER_HOST, .host = { 100, 1100 }, .pid_ns = OUR_NS },
+	  0,
+	  NULL,
+	  CHECK_OK,
+	  "" },
+	{ "of a daemon in another namespace",
+	  { .event = MARKER_DAEMON, .daemon = { 7, 77 }, .pid_ns = SEEN_NS },
+	  1000,
+	  NULL,
+	  CHECK_OK,
+	  "" },
+	{ "an operator's",
+	  { .event = MARKER_OPERATOR, .pid_ns = OUR_NS },
+	  1000,
+	  NULL,
+	  CHECK_OK,
+	  "" },
+	{ "no header",
+	  { .event = MARKER_BEAT, .n = 1 },
+	  1000,
+	  "marker-writers",
+	  CHECK_ADVICE,
+	  "1 logs count for nobody here; the first: x.log: does not say first who writes it" },
+	{ "an unknown namespace",
+	  { .event = MARKER_HOST, .host = { 100, 1100 }, .pid_ns = UNSEEN_NS },
+	  1000,
+	  "marker-writers",
+	  CHECK_ADVICE,
+	  "x.log: speaks of a pid namespace in which no daemon is seen" },
+	{ "a stranger's",
+	  { .event = MARKER_HOST, .host = { 100, 1100 }, .pid_ns = OUR_NS },
+	  1001,
+	  "marker-writers",
+	  CHECK_ADVICE,
+	  "x.log: is not of the user whose process it says writes it" },
+	{ "a stranger's of a daemon",
+	  { .event = MARKER_DAEMON, .daemon = { 100, 1100 }, .pid_ns = OUR_NS },
+	  1001,
+	  "marker-writers",
+	  CHECK_ADVICE,
+	  "x.log: is not of the user whose process it says writes it" },
+	{ "another boot",
+	  { .event = MARKER_HOST, .host = { 100, 1100 }, .pid_ns = OUR_NS, .boot = "other" },
+	  1000,
+	  "marker-past",
+	  CHECK_OK,
+	  "x.log: was written in another boot" },
+	{ "its number is another's",
+	  { .event = MARKER_HOST, .host = { 100, 1101 }, .pid_ns = OUR_NS },
+	  1000,
+	  "marker-past",
+	  CHECK_OK,
+	  "x.log: is of a process that is gone" },
+	{ "its number is nobody's",
+	  { .event = MARKER_HOST, .host = { 99, 1100 }, .pid_ns = OUR_NS },
+	  1000,
+	  "marker-past",
+	  CHECK_OK,
+	  "x.log: is of a process that is gone" },
+};
+
+static void hear(struct world *w, const struct writer_row *row)
+{
+	const struct ledger_source from = { 1, row->owner, "x.log" };
+	struct ledger *l = ledger_new("this");
+	struct marker m = row->record;
+
+	if (!m.boot[0])
+		(void)snprintf(m.boot, sizeof(m.boot), "this");
+	cr_assert_not_null(l);
+	cr_assert_eq(ledger_add(l, &from, &m), 0);
+	w->in.ledger = l;
+	w->checks.count = 0;
+	doctor_markers(&w->in, &w->checks);
+	w->in.ledger = NULL;
+	ledger_free(l);
+}
+
+Test(doctor, logs_that_count_for_nobody)
+{
+	_cleanup_(free_world) struct world w;
+	struct proc *p;
+
+	build_world(&w);
+	w.self.pid_ns = OUR_NS;
+	build_host(&w.audit, 100);
+	build_daemon(&w.audit, 0, 200)->ev.pid_ns = SEEN_NS;
+	p = snapshot_add(&w.audit.snapshot);
+	cr_assert_not_null(p);
+	p->id = (struct ident){ 100, 1100 };
+	p->uid = 1000;
+	for (size_t i = 0; i < ARRAY_SIZE(writer_rows); i++) {
+		const struct writer_row *row = &writer_rows[i];
+
+		hear(&w, row);
+		if (row->check)
+			expect(&w, row->check, row->status, row->says, row->why);
+		for (size_t c = 0; c < w.checks.count; c++)
+			if (!row->check || strcmp(w.checks.check[c].name, row->check) != 0) {
+				cr_expect_str_neq(w.checks.check[c].name, "marker-writers", "%s",
+						  row->why);
+				cr_expect_str_neq(w.checks.check[c].name, "marker-past", "%s",
+						  row->why);
+			}
+	}
 }
 
 /* The check of one host, by its number. */

@@ -68,6 +68,8 @@ Test(markers, finds_logs_here_and_one_below_in_order)
 	cr_assert_eq(counts.unknown, 1);
 	cr_assert_eq(counts.bad, 0);
 	cr_assert_eq(counts.distrusted, 0, "%s", counts.first_distrusted);
+	cr_assert_eq(counts.deep, 1);
+	cr_assert_str_eq(counts.first_deep, "app/deeper");
 	cr_assert(counts.whole);
 }
 
@@ -103,9 +105,12 @@ Test(markers, follows_what_is_appended)
 	cr_assert_eq(taken.count, 2, "half a line waits");
 	cr_assert(counts.whole);
 	cr_assert_eq(counts.bad, 0);
+	cr_assert_eq(counts.torn, 1);
+	cr_assert_str_eq(counts.first_torn, "a.log");
 	dir_append("a.log", "at n=0\nreaper/1 4 beat n=0\n");
 	cr_assert_eq(dir_read(), 0);
 	cr_assert_eq(taken.count, 2);
+	cr_assert_eq(counts.torn, 0, "it is whole now");
 	cr_assert_eq(taken.ms[0], 3);
 	cr_assert_eq(taken.log[0], 1);
 	cr_assert_eq(dir_read(), 0);
@@ -212,6 +217,17 @@ Test(markers, noise_is_counted_and_skipped)
 		cr_assert_str_eq(counts.first_bad, noise[i].first, "%s", noise[i].why);
 		cr_assert(counts.whole);
 	}
+}
+
+Test(markers, of_many_the_first_is_named)
+{
+	dir_log("b.log", DIR_HOST "half");
+	dir_log("a.log", DIR_HOST "half");
+	dir_log("c.log", DIR_HOST "half");
+	dir_log("0.log", DIR_HOST);
+	cr_assert_eq(dir_read(), 0);
+	cr_assert_eq(counts.torn, 3);
+	cr_assert_str_eq(counts.first_torn, "a.log");
 }
 
 Test(markers, bad_lines_stay_counted_while_the_log_is_there)

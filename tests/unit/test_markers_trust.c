@@ -84,6 +84,13 @@ static void make_directory_below(void)
 	dir_mkdir("sub/a.log", 0755);
 }
 
+static void make_linked_place(void)
+{
+	dir_mkdir("target", 0755);
+	dir_log("target/a", DIR_HOST);
+	cr_assert_eq(symlink("target", dir_path("sub")), 0);
+}
+
 static const struct {
 	const char *why;
 	void (*make)(void);
@@ -101,6 +108,7 @@ static const struct {
 	  "a.log: lies in a directory that others may write to" },
 	{ "a subdirectory that its group may write", make_in_open_place,
 	  "sub: is writable by its group" },
+	{ "a link to a directory", make_linked_place, "sub: is a symbolic link" },
 	{ "a directory for a log", make_directory_below, "sub/a.log: is a directory" },
 };
 
