@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of a run: how much was tried, and how much of it was wrong.
 
-What is run prints lines `figure WHAT: COUNT UNIT, COUNT wrong`; nothing else is counted. The table of a
+What is run prints lines `figure WHAT: COUNT UNIT, COUNT wrong`; beside them only mutants, fuzzers' runs and
+the tests that say that they are attacks are counted. The table of a
 run is printed at its end and kept in build/check/figures.md, where each row says at which commit, when, and
 how long that run took: a run of some parts leaves the rows of the others as they are. `tools/check-figures`
 puts it into docs/SAFETY.md.
@@ -28,6 +29,8 @@ PROMISES = {
     "failing allocations": "N8, N10",
     "short reads and writes": "N8, N10",
     "stat lines": "N1, N8",
+    "attacks by marker logs": "N7, N15 to N17",
+    "attacks by processes": "N5, N7, N8, N17",
     "fuzz_argv": "N8, N16, N17",
     "fuzz_cli": "N12",
     "fuzz_config": "N12",

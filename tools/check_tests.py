@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import threading
 import xml.etree.ElementTree as xml
 from dataclasses import dataclass
 
+from check_figures import Figure
 from check_run import BUILD, LOGS, REPO, Done, Part
 
 PYTHON = "/usr/bin/python3"
@@ -123,6 +125,7 @@ class Result:
     how: str  # passed, failed or skipped
     message: str = ""
     trace: str = ""
+    attack: str = ""  # by what, where the test says that it is one
 
 
 def read_report(report: pathlib.Path) -> dict[str, Result]:
@@ -138,7 +141,18 @@ def read_report(report: pathlib.Path) -> dict[str, Result]:
             results.setdefault(node, Result("skipped", (skipped.get("message") or "").split("\n")[0]))
         else:
             results.setdefault(node, Result("passed"))
+        for one in case.iter("property"):
+            if one.get("name") == "attack":
+                results[node].attack = one.get("value") or ""
     return results
+
+
+def attacks(results: dict[str, Result]) -> list[Figure]:
+    """How many were tried, of each kind."""
+    tried = [result for result in results.values() if result.attack and result.how != "skipped"]
+    wrong = collections.Counter(result.attack for result in tried if result.how == "failed")
+    return [Figure(f"attacks by {kind}", count, "attacks", wrong[kind])
+            for kind, count in collections.Counter(result.attack for result in tried).items()]
 
 
 def pytest(part: Part, label: str, folder: str, env: dict[str, str], at_once: int = 1) -> None:
@@ -168,6 +182,7 @@ def pytest(part: Part, label: str, folder: str, env: dict[str, str], at_once: in
             part.failed(f"{label}: {node}", result.message, result.trace)
         elif result.how == "skipped":
             part.skipped(f"{label}: {node}", result.message)
+    part.count(attacks(results))
     if passed:
         part.passed(f"{folder}, {label}", passed)
     if not done.ok and not failed and not again:

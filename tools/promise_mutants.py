@@ -192,6 +192,9 @@ PROMISES = [
         "ledger_state_named(l, MARKER_HOST, &q->host, 0, c.scope)", "ledger_names::names_are_those_of_the_writer"),
     Row("N7", "writers are told apart by their owner", "src/correlate/ledger_state.c",
         " &&\n\t       a->owner == b->owner;", ";", "ledger_names::equal_hashes_are_not_equal_owners"),
+    Row("N7", "who is another user's is not remembered as a daemon's", "src/correlate/correlate.c",
+        "\tif (f->foreign_uid)\n\t\te->daemon = ", "\tif (false)\n\t\te->daemon = ",
+        "correlate_looks::whose_worker_it_was"),
 
     # N8: unknown keeps
     Row("N8", "what was never filled in is unknown", "src/model/tri.h",

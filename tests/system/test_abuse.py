@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -33,6 +34,13 @@ assert ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), None, None) == 0  # PT
 print("traced", flush=True)
 sys.stdin.read()
 """
+
+
+@pytest.fixture(autouse=True)
+def attack_is_counted(request: pytest.FixtureRequest,
+                      record_property: Callable[[str, object], None]) -> None:
+    if request.function.__name__ != "test_adopted_by_its_own_user":
+        record_property("attack", "processes")
 
 
 @pytest.fixture
@@ -274,7 +282,7 @@ def test_grandchild_that_is_adopted(reaper: Reaper, module_host: MiniHost) -> No
 @pytest.mark.parametrize("steps,why", [
     (f"foreign-helper {STRANGER_UID}", "it is another user's"),
     ("unshare-pid then subprocess", "it lives in another pid namespace"),
-])
+], ids=["another user's", "of another namespace"])
 def test_below_a_leak(reaper: Reaper, module_host: MiniHost, steps: str, why: str) -> None:
     """Nobody has another's process ended by having it below a leak."""
     worker = attacker(module_host, f"{steps} then poll")
@@ -304,7 +312,7 @@ def test_adopted_by_its_own_user(reaper: Reaper, host: MiniHost, hosts: pathlib.
         assert impostor.victim.pid in beside(reaper, host, impostor).acted_on
 
 
-@pytest.mark.parametrize("victim", [0, STRANGER_UID])
+@pytest.mark.parametrize("victim", [0, STRANGER_UID], ids=["root", "stranger"])
 def test_adopted_by_another_user(reaper: Reaper, host: MiniHost, hosts: pathlib.Path,
                                  victim: int) -> None:
     """Nobody has another user's process ended by becoming its parent and giving it up in a log."""

@@ -29,6 +29,17 @@ MORE_LOGS_THAN_ARE_READ = 4200
 WORKERS = 80
 
 
+CONTROLS = ("test_a_good_log_is_believed", "test_a_log_in_a_subdirectory_is_believed",
+            "test_the_same_of_its_own_class", "test_each_has_its_reason", "test_missing_marker_dir")
+
+
+@pytest.fixture(autouse=True)
+def attack_is_counted(request: pytest.FixtureRequest,
+                      record_property: Callable[[str, object], None]) -> None:
+    if request.function.__name__ not in CONTROLS:
+        record_property("attack", "marker logs")
+
+
 @pytest.fixture(scope="module")
 def idle(module_host: MiniHost) -> list[Worker]:
     """Pooled workers that have been idle for long enough to be due at once if retired."""

@@ -289,8 +289,15 @@ enum {
 	HELPER = -2,
 };
 
+enum since {
+	NOTHING,
+	HELPER_GONE,
+	WORKER_SPARED,
+};
+
 /* A helper of a worker's child; one of the two, or none, is not known for what it is, or is a host. */
-static bool is_spared(pid_t unread, pid_t listed, pid_t worker, pid_t helper)
+static bool is_spared_since(enum since since, pid_t unread, pid_t listed, pid_t worker,
+			    pid_t helper)
 {
 	struct scene s;
 	struct subject *seen;
@@ -316,10 +323,20 @@ static bool is_spared(pid_t unread, pid_t listed, pid_t worker, pid_t helper)
 				  .listed = listed == BETWEEN };
 	snapshot_done(&s.reap.second.snapshot);
 	s.reap.second.snapshot = (struct snapshot){ .procs = procs, .count = 2 };
+	seen->ev.vanished = since == HELPER_GONE;
+	if (since == WORKER_SPARED)
+		s.reap.victims[0].stage = ACT_DONE;
 	reap_spare_helpers(&s.reap, 0);
 	spared = s.reap.victims[1].stage == ACT_DONE;
+	cr_expect_eq(s.told_count, (size_t)(spared && since == NOTHING),
+		     "told is what a guard kept, and no more");
 	scene_done(&s);
 	return spared;
+}
+
+static bool is_spared(pid_t unread, pid_t listed, pid_t worker, pid_t helper)
+{
+	return is_spared_since(NOTHING, unread, listed, worker, helper);
 }
 
 /* Of a helper that waits for its signal, as it is now: its parent, and who is a host. */
@@ -408,6 +425,8 @@ Test(reap_looks, a_helper_that_may_be_a_daemons_is_spared)
 	cr_expect(is_spared(BETWEEN, 0, worker, helper));
 	cr_expect(is_spared(0, helper, worker, helper), "it is a host");
 	cr_expect(is_spared(0, BETWEEN, worker, helper), "it is of another host");
+	cr_expect(is_spared_since(HELPER_GONE, 0, 0, worker, helper));
+	cr_expect(is_spared_since(WORKER_SPARED, 0, 0, worker, helper));
 	live_end(worker);
 	live_end(helper);
 }
