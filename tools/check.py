@@ -393,14 +393,14 @@ def shares(total: int, each: int = 1) -> list[int]:
 
 
 def reuse(part: Part) -> None:
-    """The number of a victim is given to a stranger before each call of its end."""
+    """The number of a victim, its daemon or its host is given to a stranger before each call of its end."""
     program = "tests/torture/pid_reuse"
     if not build(part, "", *GCC) or not part.judge(
             "make pid_reuse", part.run("make", ["make", program], cwd=BUILD)):
         return
     part.judge("pid_reuse --control", part.run(
         "pid_reuse --control", [f"./{program}", "--control", str(PID_REUSES_SEEN)], cwd=BUILD))
-    together(part, {f"pid_reuse {lane}": [f"./{program}", str(trials)]
+    together(part, {f"pid_reuse {lane}": [f"./{program}", str(trials), str(lane)]
                     for lane, trials in enumerate(shares(PID_REUSES, WAITING))}, BUILD)
 
 

@@ -1,75 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives the number of a victim to a stranger in the middle of its end: `pid_reuse [--control] NUMBERS`.
+ * Gives the number of a process to a stranger in the middle of an end: `pid_reuse [--control] NUMBERS
+ * [SEED]`.
  *
  * In a pid namespace of its own, where clone3(2) can be told which number to give. Each trial pins a
  * process, looks at it and ends it with reaper's own objects (act.c, pin.c, reap.c, reap_check.c,
- * evidence.c); before one of the system calls of that path, another one in each trial, the process is
- * killed and its number is given away. The stranger must get no signal and keep its priority. With --control the signals go
- * by number, as kill(2) sends them: then strangers must be seen to be hit, or this test sees nothing.
+ * evidence.c, correlate.c); before one of the system calls of that path, another one in each trial, the
+ * process is killed and its number is given away. One in twenty is a whole sweep of that namespace, among a JVM, its
+ * daemon, a leaked and a pooled worker (sweeps.c), and the number is the leak's, its helper's, the daemon's or the JVM's.
+ * Who gets it must get no signal and keep its priority, and so must all who are not proven; what is proven must go all
+ * the same. With --control the signals go by number, as kill(2) sends them: then strangers must be seen to be hit, or
+ * this test sees nothing.
  *
- * Exit status: 0; 1: a stranger was hit (--control: none was), or too few numbers were given away; 77: not allowed to do this here.
+ * Exit status: 0; 1: a stranger was hit (--control: none was), a leak was missed, or too few numbers were given away;
+ * 77: not allowed to do this here.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/pidfd.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "app/reap.h"
 #include "app/reap_check.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/parse.h"
 #include "base/pin.h"
+#include "correlate/correlate.h"
+#include "give_away.h"
 #include "observe/evidence.h"
+#include "people.h"
+#include "sweeps.h"
 
 enum {
-	NUMBER = 4000,       /* that is given away */
 	UNDISTURBED = 8,     /* ends of each kind, to count their calls */
 	TRIALS_EACH_MAX = 4, /* for each number that is given away */
 	NUMBERS_MAX = 100000000,
 	KILL_GRACE_MS = 10000,
-	SKIPPED = 77, /* of automake */
-	NEVER = -1,
+	TICK_US = 11 * 1000,  /* longer than one, by which the start of a process is told */
+	CALLS_BEFORE_PIN = 2, /* the one that opens the directory is among them */
+	ONE_IN_SWEEPS = 20,   /* of the numbers */
+	SKIPPED = 77,         /* of automake */
 };
 
-static int calls_left = NEVER; /* until the number is given away */
-static bool armed;             /* we are in reaper's code */
 static bool control;
-static unsigned calls;  /* in this trial */
+static bool is_pinned;  /* so that it is told from another of the same tick */
 static int our_nice;    /* ours, and so that of whom we start */
 static int victim = -1; /* pidfds of ours, beside those that reaper opens */
 static int stranger = -1;
+static unsigned long given_at[POINTS];
 
-static __attribute__((noreturn)) void give_up(const char *what)
+/* One that waits for ever. */
+static int start(int *ret_pidfd)
 {
-	(void)fprintf(stderr, "pid_reuse: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-/* A process with that number, which waits for ever; -1: errno. */
-static int born(pid_t number, int *ret_pidfd)
-{
-	struct clone_args args = {
-		.flags = CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
-		.exit_signal = SIGCHLD,
-		.set_tid = (uint64_t)(uintptr_t)&number,
-		.set_tid_size = 1,
-	};
-	long pid = syscall(SYS_clone3, &args, sizeof(args));
+	pid_t pid = born(NUMBER_VICTIM, ret_pidfd);
 
 	if (pid == 0)
 		for (;;)
@@ -77,135 +69,13 @@ static int born(pid_t number, int *ret_pidfd)
 	return pid < 0 ? -1 : 0;
 }
 
-/* Ends a child by a signal, if nobody else did, and waits for it; the signal that did end it. */
-static int ended_by(int *pidfd, int sig)
-{
-	siginfo_t how = { 0 };
-
-	(void)pidfd_send_signal(*pidfd, sig, NULL, 0);
-	if (waitid(P_PIDFD, (id_t)*pidfd, &how, WEXITED) < 0)
-		give_up("waitid");
-	(void)close(*pidfd);
-	*pidfd = -1;
-	return how.si_status;
-}
-
 static void give_number_away(void)
 {
 	(void)ended_by(&victim, SIGKILL);
-	if (born(NUMBER, &stranger) < 0)
+	if (!is_pinned)
+		(void)usleep(TICK_US); /* in the same tick, nothing tells one from the other */
+	if (start(&stranger) < 0)
 		give_up("clone3 with the number of a process that has ended");
-}
-
-/* Before every system call of the path. */
-static void before_call(void)
-{
-	if (!armed)
-		return;
-	calls++;
-	if (calls_left == NEVER || calls_left-- > 0)
-		return;
-	armed = false;
-	give_number_away();
-	calls_left = NEVER;
-	armed = true;
-}
-
-int __real___openat_2(int dirfd, const char *path, int flags);
-int __wrap___openat_2(int dirfd, const char *path, int flags);
-int __wrap___openat_2(int dirfd, const char *path, int flags)
-{
-	before_call();
-	return __real___openat_2(dirfd, path, flags);
-}
-
-int __real_openat(int dirfd, const char *path, int flags, ...);
-int __wrap_openat(int dirfd, const char *path, int flags, ...);
-int __wrap_openat(int dirfd, const char *path, int flags, ...)
-{
-	before_call();
-	return __real_openat(dirfd, path, flags, 0);
-}
-
-ssize_t __real_read(int fd, void *bytes, size_t len);
-ssize_t __wrap_read(int fd, void *bytes, size_t len);
-ssize_t __wrap_read(int fd, void *bytes, size_t len)
-{
-	before_call();
-	return __real_read(fd, bytes, len);
-}
-
-int __real_fstatat(int dirfd, const char *path, struct stat *ret, int flags);
-int __wrap_fstatat(int dirfd, const char *path, struct stat *ret, int flags);
-int __wrap_fstatat(int dirfd, const char *path, struct stat *ret, int flags)
-{
-	before_call();
-	return __real_fstatat(dirfd, path, ret, flags);
-}
-
-int __real_statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *ret);
-int __wrap_statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *ret);
-int __wrap_statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *ret)
-{
-	before_call();
-	return __real_statx(dirfd, path, flags, mask, ret);
-}
-
-ssize_t __real_readlinkat(int dirfd, const char *path, char *bytes, size_t len);
-ssize_t __wrap_readlinkat(int dirfd, const char *path, char *bytes, size_t len);
-ssize_t __wrap_readlinkat(int dirfd, const char *path, char *bytes, size_t len)
-{
-	before_call();
-	return __real_readlinkat(dirfd, path, bytes, len);
-}
-
-int __real_pidfd_open(pid_t pid, unsigned flags);
-int __wrap_pidfd_open(pid_t pid, unsigned flags);
-int __wrap_pidfd_open(pid_t pid, unsigned flags)
-{
-	before_call();
-	return __real_pidfd_open(pid, flags);
-}
-
-int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
-int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
-int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
-{
-	before_call();
-	return __real_poll(fds, count, timeout);
-}
-
-int __real_getpriority(enum __priority_which which, id_t who);
-int __wrap_getpriority(enum __priority_which which, id_t who);
-int __wrap_getpriority(enum __priority_which which, id_t who)
-{
-	before_call();
-	return __real_getpriority(which, who);
-}
-
-int __real_setpriority(enum __priority_which which, id_t who, int priority);
-int __wrap_setpriority(enum __priority_which which, id_t who, int priority);
-int __wrap_setpriority(enum __priority_which which, id_t who, int priority)
-{
-	before_call();
-	return __real_setpriority(which, who, priority);
-}
-
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-long __wrap_syscall(long number, ...)
-{
-	long arg[4];
-	va_list more;
-
-	va_start(more, number);
-	for (size_t i = 0; i < ARRAY_SIZE(arg); i++)
-		arg[i] = va_arg(more, long);
-	va_end(more);
-	before_call();
-	if (control && armed && number == SYS_pidfd_send_signal)
-		return kill(NUMBER, (int)arg[1]);
-	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3]);
 }
 
 static void ignore_record(void *arg, const struct action_record *record)
@@ -214,11 +84,22 @@ static void ignore_record(void *arg, const struct action_record *record)
 	(void)record;
 }
 
+/* What is seen of a process through a directory. */
+static void see(int dirfd, struct subject *ret)
+{
+	*ret = (struct subject){ .role = ROLE_WORKER, .worker = -1 };
+	if (evidence_look(dirfd, NUMBER_VICTIM, EVIDENCE_IDENTITY, NULL, &ret->ev) < 0)
+		give_up("no memory");
+	ret->id = ret->ev.id;
+	ret->ppid = ret->ev.ppid;
+}
+
 /* From the pin to the end, as a sweep does it. @return how it went. */
-static enum outcome end_by_reaper(const struct config *config, struct look *look)
+static enum outcome end_by_reaper(const struct config *config, struct look *look,
+				  const struct subject *first)
 {
 	struct victim v = { 0 };
-	struct subject then = { .role = ROLE_WORKER, .worker = -1 };
+	struct subject then;
 	struct reap r = {
 		.look = look,
 		.config = config,
@@ -230,23 +111,30 @@ static enum outcome end_by_reaper(const struct config *config, struct look *look
 	};
 	enum outcome outcome = OUTCOME_VANISHED;
 
-	then.id.pid = NUMBER;
-	if (act_pin(then.id, ROLE_WORKER, &v) < 0)
+	give_at(POINT_PLAN);
+	if (act_pin(first->id, ROLE_WORKER, &v) < 0)
 		return outcome;
-	if (evidence_look(v.dirfd, NUMBER, EVIDENCE_IDENTITY, NULL, &then.ev) < 0)
-		give_up("no memory");
-	if (!then.ev.vanished) {
-		v.id = then.id = then.ev.id;
+	give_at(POINT_SECOND_LOOK);
+	see(v.dirfd, &then);
+	if (!then.ev.vanished && !correlate_difference(first, &then)) {
 		while (reap_step(&r, clock_boot_ms())) {
 			struct pollfd wait = { .fd = v.pidfd, .events = POLLIN };
 
-			(void)__real_poll(&wait, 1, 1);
+			(void)give_poll(&wait, 1, 1);
 		}
 		outcome = v.record.outcome;
 	}
 	evidence_done(&then.ev);
 	act_release(&v);
 	return outcome;
+}
+
+/* Then it has only the pin to go by. */
+static void look_first(struct subject *ret)
+{
+	_cleanup_close_ int dirfd = pin_open(NUMBER_VICTIM);
+
+	see(dirfd, ret);
 }
 
 struct sum {
@@ -258,19 +146,22 @@ static unsigned trial(int before, bool stubborn, struct sum *sum)
 {
 	static struct config config;
 	static struct look look;
+	struct subject first;
 	enum outcome outcome;
+	enum point point;
 
 	config.term_grace_ms = stubborn ? 0 : KILL_GRACE_MS;
 	config.kill_grace_ms = KILL_GRACE_MS;
 	(void)signal(SIGTERM, stubborn ? SIG_IGN : SIG_DFL);
-	if (born(NUMBER, &victim) < 0)
+	if (start(&victim) < 0)
 		give_up("clone3 with a number");
 	(void)signal(SIGTERM, SIG_DFL);
-	calls = 0;
-	calls_left = before;
-	armed = true;
-	outcome = end_by_reaper(&config, &look);
-	armed = false;
+	look_first(&first);
+	is_pinned = before >= CALLS_BEFORE_PIN;
+	give_arm(POINTS, before, give_number_away, control);
+	outcome = end_by_reaper(&config, &look, &first);
+	point = give_disarm();
+	evidence_done(&first.ev);
 	if (victim >= 0) {
 		int sig = ended_by(&victim, SIGUSR2);
 
@@ -280,49 +171,70 @@ static unsigned trial(int before, bool stubborn, struct sum *sum)
 	}
 	if (stranger >= 0) {
 		sum->given++;
-		sum->hurried += getpriority(PRIO_PROCESS, NUMBER) != our_nice;
+		given_at[point]++;
+		sum->hurried += getpriority(PRIO_PROCESS, NUMBER_VICTIM) != our_nice;
 		sum->wrong += ended_by(&stranger, SIGUSR2) != SIGUSR2;
 	}
-	return calls;
+	return give_calls(POINTS);
 }
 
 /* One end takes more calls than another: a wait that is looked at twice. */
 static void count_calls(unsigned most[2], struct sum *sum)
 {
 	for (int i = 0; i < 2 * UNDISTURBED; i++) {
-		unsigned took = trial(NEVER, i % 2, sum);
+		unsigned took = trial(GIVE_NEVER, i % 2, sum);
 
 		most[i % 2] = MAX(most[i % 2], took);
 	}
 }
 
-static int torture(unsigned long numbers)
+static void print_points(void)
 {
-	struct sum sum = { 0 };
+	(void)printf("a victim's to a stranger:\n");
+	for (int p = 0; p < POINTS; p++)
+		if (given_at[p])
+			(void)printf("\t%lu %s\n", given_at[p], point_name((enum point)p));
+}
+
+/* The end of one process, without the looks that find it. */
+static void take_ends(unsigned long numbers, struct sum *sum)
+{
 	unsigned most[2] = { 0 };
 	unsigned long trials = 0;
 
 	our_nice = getpriority(PRIO_PROCESS, 0);
-	count_calls(most, &sum);
-	if (sum.ended != 2 * UNDISTURBED || sum.wrong) {
-		(void)fprintf(stderr, "pid_reuse: a victim does not end\n");
-		return 1;
-	}
+	count_calls(most, sum);
+	if (sum->ended != 2 * UNDISTURBED || sum->wrong)
+		give_up("a victim does not end");
 	/* An end that takes fewer calls is over before its number is given away: it counts for nothing. */
-	for (; sum.given < numbers && trials < TRIALS_EACH_MAX * (numbers + 100); trials++)
-		(void)trial((int)((trials / 2) % most[trials % 2]), trials % 2, &sum);
+	for (; sum->given < numbers && trials < TRIALS_EACH_MAX * (numbers + 100); trials++)
+		(void)trial((int)((trials / 2) % most[trials % 2]), trials % 2, sum);
+	print_points();
+}
+
+static int torture(unsigned long numbers, unsigned seed)
+{
+	unsigned long in_sweeps = numbers / ONE_IN_SWEEPS;
+	struct sum ends = { 0 };
+	struct sweeps_sum sweeps = { 0 };
+	unsigned long given, wrong;
+
+	take_ends(numbers - in_sweeps, &ends);
+	sweeps_take(in_sweeps, seed, control, &sweeps);
+	given = ends.given + sweeps.given;
+	wrong = ends.wrong + ends.hurried + sweeps.wrong + sweeps.hurried + sweeps.missed;
 	(void)printf(
-		"pid reuse%s: %lu trials, %lu numbers given away before one of %u or %u calls, "
-		"%lu signalled, %lu with another priority\n",
-		control ? ", signals by number" : "", trials, sum.given, most[0], most[1],
-		sum.wrong, sum.hurried);
+		"pid reuse%s: seed %u, %lu numbers given away, %lu of them in whole sweeps; wrong: %lu and "
+		"%lu signalled, %lu and %lu with another priority, %lu leaks missed\n",
+		control ? ", signals by number" : "", seed, given, sweeps.given, ends.wrong,
+		sweeps.wrong, ends.hurried, sweeps.hurried, sweeps.missed);
 	if (!control)
 		(void)printf("figure numbers given away in the middle of an end: %lu numbers, "
 			     "%lu wrong\n",
-			     sum.given, sum.wrong + sum.hurried);
-	if (sum.given < numbers)
+			     given, wrong);
+	if (given < numbers)
 		return 1;
-	return control ? !sum.wrong : sum.wrong || sum.hurried;
+	return control ? !ends.wrong || !sweeps.wrong : wrong != 0;
 }
 
 static void write_map(const char *path, const char *text)
@@ -343,7 +255,7 @@ static void enter_namespaces(void)
 	uid_t uid = geteuid();
 
 	(void)snprintf(map, sizeof(map), "0 %u 1", uid);
-	if (unshare(CLONE_NEWPID | CLONE_NEWNS | (uid ? CLONE_NEWUSER : 0)) < 0) {
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | (uid ? CLONE_NEWUSER : 0)) < 0) {
 		(void)printf("skipped: no pid namespace of its own: %s\n", strerror(errno));
 		exit(SKIPPED);
 	}
@@ -352,30 +264,36 @@ static void enter_namespaces(void)
 }
 
 /* The first process of the namespace. */
-static int inside(unsigned long numbers)
+static int inside(unsigned long numbers, unsigned seed)
 {
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) {
 		(void)printf("skipped: no /proc of its own: %s\n", strerror(errno));
 		return SKIPPED;
 	}
-	if (born(NUMBER, &victim) < 0) {
+	if (mount("none", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, NULL) < 0)
+		give_up("a /tmp of its own");
+	if (start(&victim) < 0) {
 		(void)printf("skipped: clone3 does not take a number: %s\n", strerror(errno));
 		return SKIPPED;
 	}
 	(void)ended_by(&victim, SIGKILL);
-	return torture(numbers);
+	return torture(numbers, seed);
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t numbers;
+	uint64_t numbers, seed = 1;
 	int status;
 	pid_t child;
 
+	if (argc > 1 && strcmp(argv[1], "-m") == 0)
+		people_daemon();
 	control = argc > 1 && strcmp(argv[1], "--control") == 0;
-	if (argc != 2 + control || parse_u64(argv[1 + control], NUMBERS_MAX, &numbers) < 0) {
-		(void)fprintf(stderr, "usage: pid_reuse [--control] NUMBERS\n");
+	if (argc < 2 + control || argc > 3 + control ||
+	    parse_u64(argv[1 + control], NUMBERS_MAX, &numbers) < 0 ||
+	    (argc == 3 + control && parse_u64(argv[2 + control], UINT32_MAX, &seed) < 0)) {
+		(void)fprintf(stderr, "usage: pid_reuse [--control] NUMBERS [SEED]\n");
 		return 2;
 	}
 	enter_namespaces();
@@ -383,7 +301,7 @@ int main(int argc, char **argv)
 	if (child < 0)
 		give_up("fork");
 	if (child == 0)
-		exit(inside((unsigned long)numbers));
+		exit(inside((unsigned long)numbers, (unsigned)seed));
 	if (waitpid(child, &status, 0) < 0)
 		give_up("waitpid");
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
