@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -120,6 +121,16 @@ def recv_of_a_closed_peer(seconds):
     far.close()
     time.sleep(seconds)
     return near.recv(1) == b""
+
+
+def libpq(seconds):
+    """As a client of PostgreSQL waits: libpq polls its connection without a timeout, then reads."""
+    near, far = pair_in(tcp_pair(), seconds)
+    with near, far:
+        near.setblocking(False)
+        poller = select.poll()
+        poller.register(near, select.POLLIN | select.POLLERR)
+        return bool(poller.poll(-1)) and near.recv(16384) == b"x"
 
 
 def send_to_who_does_not_read(seconds):
@@ -289,6 +300,56 @@ def in_c(seconds):
     return ctypes.CDLL(None).usleep(int(seconds * 1_000_000)) == 0
 
 
+def ioctl(seconds):
+    """In an ioctl(2) until a device answers, as on a GPU. The device is a child under a seccomp filter: its next
+    getppid(2) is what is waited for."""
+    ours, its = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        try:
+            listener = seccomp_listener(syscall=110)
+            socket.send_fds(its, [b"x"], [listener])
+            os.close(listener)
+            time.sleep(seconds)
+            ctypes.CDLL(None).getppid()
+        finally:
+            os._exit(0)
+    with ours, its:
+        _, (listener,), _, _ = socket.recv_fds(ours, 1, 1)
+        notice = bytearray(80)  # struct seccomp_notif
+        fcntl.ioctl(listener, 0xC0502100, notice)  # SECCOMP_IOCTL_NOTIF_RECV
+        os.close(listener)  # and the child goes on
+        return int.from_bytes(notice[8:12], sys.byteorder) == child
+
+
+def seccomp_listener(syscall):
+    """Of the calling process, for this system call."""
+    def step(code, value, if_true=0, if_false=0):
+        return struct.pack("HBBI", code, if_true, if_false, value)
+
+    user_notif, allow = 0x7FC00000, 0x7FFF0000
+    program = (step(0x20, 0) + step(0x15, syscall, 0, 1) +  # load the number; is it this one?
+               step(0x06, user_notif) + step(0x06, allow))
+    code = ctypes.create_string_buffer(program, len(program))
+    filter_ = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    listener = libc.syscall(317, 1, 8, filter_)  # SECCOMP_SET_MODE_FILTER, _FLAG_NEW_LISTENER
+    assert listener >= 0, os.strerror(ctypes.get_errno())
+    return listener
+
+
+def uninterruptible(seconds):
+    """In state D, as in a driver: who calls vfork(2) waits so for the child. (Which has memory of its own, and
+    PyDLL keeps other threads from holding the interpreter's lock when it is made.)"""
+    clone_vfork, sigchld = 0x4000, signal.SIGCHLD
+    child = ctypes.PyDLL(None).syscall(56, clone_vfork | sigchld, 0, 0, 0, 0)
+    if child == 0:
+        time.sleep(seconds)
+        os._exit(0)
+    return child > 0
+
+
 def zmq_recv(seconds):
     import zmq
 
@@ -321,10 +382,11 @@ def grpc_connecting(seconds):
 
 HEALTHY = {work.__name__: work for work in (
     sleep, spin, poll, poll_in_steps, epoll, selecting, pipe_read, recv_tcp, recv_unix,
-    recv_with_timeout, recv_of_a_closed_peer, send_to_who_does_not_read, accept,
+    recv_with_timeout, recv_of_a_closed_peer, libpq, send_to_who_does_not_read, accept,
     connected_and_not_accepted, http, lock, event, condition, queue_in_steps, subprocess_run,
     subprocess_output, wait_for_child, fork_storm, multiprocessing_pool, thread_pool, asyncio_sleep,
-    file_lock, record_lock, database, pause, signal_wait, in_c, zmq_recv, grpc_connecting)}
+    file_lock, record_lock, database, pause, signal_wait, in_c, ioctl, uninterruptible, zmq_recv,
+    grpc_connecting)}
 
 
 # ---- for ever ----

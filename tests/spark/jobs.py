@@ -270,6 +270,21 @@ def mixed_load(spark, where, label, kind, seconds):
         assert len(one_row(spark).mapInArrow(each, WIDE).where(slow).collect()) == 40
         return 0
 
+    def barrier():
+        """All but the last wait for it, in a read from the JVM."""
+        parts = 4
+
+        def each(part, _):
+            task = BarrierTaskContext.get()
+            time.sleep(part)
+            task.barrier()
+            yield task.attemptNumber()
+
+        rdd = context.parallelize(range(parts), parts).barrier()
+        got = rdd.mapPartitionsWithIndex(each).collect()
+        assert len(got) == parts, got
+        return max(got)
+
     def rows():
         for row in range(40):
             yield batch(row, 1, 2000)
@@ -298,7 +313,7 @@ def mixed_load(spark, where, label, kind, seconds):
         time.sleep(1)
         return 0
 
-    kinds = {"fan_out": fan_out, "short": short, "spin": spin, "sleep": sleep,
+    kinds = {"barrier": barrier, "fan_out": fan_out, "short": short, "spin": spin, "sleep": sleep,
              "upstream": upstream, "consumer": consumer, "quitter": quitter, "leak": leak}
     while time.monotonic() < end and not os.path.exists(os.path.join(where, "enough")):
         highest = max(highest, kinds[kind]())
@@ -306,6 +321,22 @@ def mixed_load(spark, where, label, kind, seconds):
         with open(os.path.join(where, f"{label}.done"), "a", encoding="ascii") as log:
             log.write("x")
     return [turn, highest]
+
+
+def paced(spark, where, label, tasks, seconds):
+    """So many short tasks in each of so many seconds, or as soon after as the machine gets to them:
+    [tasks, seconds, highest attempt number]."""
+    context = spark.sparkContext
+    done, highest, began = 0, 0, time.monotonic()
+
+    def each(_):
+        yield TaskContext.get().attemptNumber()
+
+    for second in range(seconds):
+        time.sleep(max(0.0, began + second - time.monotonic()))
+        got = context.parallelize(range(tasks), tasks).mapPartitions(each).collect()
+        done, highest = done + len(got), max(highest, *got)
+    return [done, time.monotonic() - began, highest]
 
 
 def blocked(spark, where, label, kinds, seconds):
@@ -414,4 +445,4 @@ def empty_tasks(spark, where, label, tasks=1000):
 JOBS = {job.__name__: job for job in (
     pooled, pooled_udf, busy, sleeping, slow_upstream, slow_consumer, zipped, early_arrow,
     early_rdd, half_shutdown, lost_helper, mixed_load, deaf, battery, empty_tasks, blocked,
-    abandoned)}
+    paced, abandoned)}

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -52,6 +53,7 @@ static struct {
 	int left;          /* calls there until act() */
 	unsigned calls[POINTS];
 	void (*act)(void);
+	unsigned long mixed;   /* pins, since the start */
 	pid_t pid_of[FDS_MAX]; /* of pidfds that were opened by number */
 } give;
 
@@ -122,6 +124,11 @@ static enum point enter(enum point point)
 	return before;
 }
 
+unsigned long give_mixed_pins(void)
+{
+	return give.mixed;
+}
+
 /* ---- where it is ---- */
 
 int __real_plan_make(const struct audit *a, const struct limits *limits, uint32_t kills,
@@ -135,6 +142,19 @@ int __wrap_plan_make(const struct audit *a, const struct limits *limits, uint32_
 	return __real_plan_make(a, limits, kills, ret);
 }
 
+int __real_fstatat(int dirfd, const char *path, struct stat *ret, int flags);
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
+
+/* Its directory is of one that is gone, its pidfd of one that is not. */
+static bool is_mixed(const struct victim *v)
+{
+	struct pollfd end = { .fd = v->pidfd, .events = POLLIN };
+	struct stat st;
+
+	return __real_fstatat(v->dirfd, "stat", &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+	       __real_poll(&end, 1, 0) == 0;
+}
+
 int __real_act_pin(struct ident id, enum role role, struct victim *ret);
 int __wrap_act_pin(struct ident id, enum role role, struct victim *ret);
 int __wrap_act_pin(struct ident id, enum role role, struct victim *ret)
@@ -142,6 +162,7 @@ int __wrap_act_pin(struct ident id, enum role role, struct victim *ret)
 	enum point before = enter(POINT_PIN);
 	int err = __real_act_pin(id, role, ret);
 
+	give.mixed += err == 0 && is_mixed(ret);
 	give.at = before == POINT_PLAN ? POINT_PINNED : before;
 	return err;
 }
@@ -303,7 +324,6 @@ ssize_t __wrap_sendto(int fd, const void *bytes, size_t len, int flags, const st
 	return __real_sendto(fd, bytes, len, flags, to, to_len);
 }
 
-int __real_fstatat(int dirfd, const char *path, struct stat *ret, int flags);
 int __wrap_fstatat(int dirfd, const char *path, struct stat *ret, int flags);
 int __wrap_fstatat(int dirfd, const char *path, struct stat *ret, int flags)
 {
@@ -340,7 +360,6 @@ int __wrap_pidfd_open(pid_t pid, unsigned flags)
 	return fd;
 }
 
-int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
 {

@@ -54,6 +54,9 @@ enum point give_disarm(void);
 /** @return how many system calls there were, there or in all (POINTS), until it was disarmed. */
 unsigned give_calls(enum point at);
 
+/** @return how many pins there were, in all, whose directory and pidfd are of two processes. */
+unsigned long give_mixed_pins(void);
+
 /* poll(2) as it is. */
 struct pollfd;
 int give_poll(struct pollfd *fds, unsigned long count, int timeout_ms);

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -217,17 +218,19 @@ static int torture(unsigned long numbers, unsigned seed)
 	unsigned long in_sweeps = numbers / ONE_IN_SWEEPS;
 	struct sum ends = { 0 };
 	struct sweeps_sum sweeps = { 0 };
-	unsigned long given, wrong;
+	unsigned long given, wrong, mixed;
 
 	take_ends(numbers - in_sweeps, &ends);
 	sweeps_take(in_sweeps, seed, control, &sweeps);
 	given = ends.given + sweeps.given;
-	wrong = ends.wrong + ends.hurried + sweeps.wrong + sweeps.hurried + sweeps.missed;
+	mixed = give_mixed_pins();
+	wrong = ends.wrong + ends.hurried + sweeps.wrong + sweeps.hurried + sweeps.missed + mixed;
 	(void)printf(
-		"pid reuse%s: seed %u, %lu numbers given away, %lu of them in whole sweeps; wrong: %lu and "
-		"%lu signalled, %lu and %lu with another priority, %lu leaks missed\n",
+		"pid reuse%s: seed %u, %lu numbers given away, %lu of them in whole sweeps; wrong: "
+		"%lu and %lu signalled, %lu and %lu with another priority, %lu pins of two "
+		"processes, %lu leaks missed\n",
 		control ? ", signals by number" : "", seed, given, sweeps.given, ends.wrong,
-		sweeps.wrong, ends.hurried, sweeps.hurried, sweeps.missed);
+		sweeps.wrong, ends.hurried, sweeps.hurried, mixed, sweeps.missed);
 	if (!control)
 		(void)printf("figure numbers given away in the middle of an end: %lu numbers, "
 			     "%lu wrong\n",
@@ -300,8 +303,10 @@ int main(int argc, char **argv)
 	child = fork();
 	if (child < 0)
 		give_up("fork");
-	if (child == 0)
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* and with it all of the namespace */
 		exit(inside((unsigned long)numbers, (unsigned)seed));
+	}
 	if (waitpid(child, &status, 0) < 0)
 		give_up("waitpid");
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
