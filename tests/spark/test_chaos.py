@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything at once on a real Spark, under a watch with the most aggressive legal settings.
 
-64 workers: blocked in each healthy way of blocking.py, used again at 20 tasks a second, with slow
-upstreams and slow consumers; beside them leaks, one of each kind in turn. A second Spark writes markers
+64 workers and more: blocked in each healthy way of blocking.py, used again at 20 tasks a second, with
+slow upstreams and slow consumers; beside them leaks, one of each kind in turn. A second Spark writes markers
 on a machine whose wall clock is stepped, under a watch that believes markers alone; a third one, again and
 again, has its daemons and its JVM killed. Nobody healthy may be ended, and every leak must be, in time.
 
@@ -25,6 +25,7 @@ LENGTH_S = int(os.environ.get("REAPER_CHAOS_S", "120"))
 SEED = int(os.environ.get("REAPER_CHAOS_SEED") or time.time_ns() % 1_000_000)
 LEAK_EVERY_S = (1, 5)
 TASKS_A_SECOND = 20
+SLOTS = 80  # so that short tasks always find one beside those that are blocked
 LOAD = ("fan_out", "short", "upstream", "consumer")
 LONGEST_S = 5  # that a healthy one is blocked for
 END_S = 120  # what the last jobs get
@@ -53,8 +54,18 @@ def run_chaos(spark, watch, told, doomed):
     return leaks
 
 
+def await_rounds(spark, label, count):
+    """Until a job has been through its work so often, however busy the machine is."""
+    path = spark.notes / f"{label}.done"
+    procs.until(f"{count} rounds of {label}",
+                lambda: path.exists() and path.stat().st_size >= count, END_S, 0.5)
+
+
 def end_jobs(spark, load, blocked, paced):
     """Lets all jobs come to their end; none of them may have noticed anything."""
+    await_rounds(spark, blocked, 3)
+    for label in load.values():
+        await_rounds(spark, label, 2)
     tasks, took_s, attempt = spark.value(paced, LENGTH_S + END_S)
     assert tasks == TASKS_A_SECOND * LENGTH_S and attempt == 0, (tasks, attempt)
     (spark.notes / "enough").touch()
@@ -75,6 +86,8 @@ def end_leaks(leaks, told, doomed):
                 lambda: [leak.look() for leak in leaks] and all(leak.gone_ms for leak in leaks),
                 checks.LATE_S)
     procs.until("the leaks that only markers prove end", told.gone, MARKERS_S, 0.5)
+    for label in told.load.values():
+        await_rounds(told.spark, label, 2)
     (told.spark.notes / "enough").touch()
     told.end(END_S)
     doomed.finish()
@@ -96,7 +109,7 @@ def told(start_spark, reaper_for, tmp_path, tmp_path_factory):
 def test_chaos(start_spark, reaper_for, told, capsys):
     with capsys.disabled():
         print(f"\nREAPER_CHAOS_SEED={SEED}")
-    spark = start_spark("chaos", master="local[64]")
+    spark = start_spark("chaos", master=f"local[{SLOTS}]")
     reaper = reaper_for(spark)
     bound_s = sum(seconds_of(reaper.settings[f"policy.{name}"])
                   for name in ("timeout", "term_grace", "kill_grace")) + 2 * chaos.INTERVAL_S

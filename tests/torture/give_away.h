@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls of reaper's own objects, and before one of them something that happens: the number of a
- * process is given away. What reaper is at then has a name, a point.
+ * The system calls of reaper's own objects, and before one of them something that happens: the
+ * number of a process is given away. What reaper is at then has a name, a point.
  */
 #ifndef REAPER_TESTS_GIVE_AWAY_H
 #define REAPER_TESTS_GIVE_AWAY_H

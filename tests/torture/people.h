@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Those among whom numbers are given away, in a pid namespace of their own: a JVM by its name, its daemon,
- * which forks workers, and strangers who get the number of one of them. They share a page in which each
- * says that it is there, and how it ended.
+ * Those among whom numbers are given away, in a pid namespace of their own: a JVM by its name, its
+ * daemon, which forks workers, and strangers who get the number of one of them. They share a page
+ * in which each says that it is there, and how it ended.
  */
 #ifndef REAPER_TESTS_PEOPLE_H
 #define REAPER_TESTS_PEOPLE_H

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives the number of a process to a stranger in the middle of an end: `pid_reuse [--control] NUMBERS
- * [SEED]`.
+ * Gives the number of a process to a stranger in the middle of an end: `pid_reuse [--control]
+ * NUMBERS [SEED]`.
  *
- * In a pid namespace of its own, where clone3(2) can be told which number to give. Each trial pins a
- * process, looks at it and ends it with reaper's own objects (act.c, pin.c, reap.c, reap_check.c,
- * evidence.c, correlate.c); before one of the system calls of that path, another one in each trial, the
- * process is killed and its number is given away. One in twenty is a whole sweep of that namespace, among a JVM, its
- * daemon, a leaked and a pooled worker (sweeps.c), and the number is the leak's, its helper's, the daemon's or the JVM's.
- * Who gets it must get no signal and keep its priority, and so must all who are not proven; what is proven must go all
- * the same. With --control the signals go by number, as kill(2) sends them: then strangers must be seen to be hit, or
- * this test sees nothing.
+ * In a pid namespace of its own, where clone3(2) can be told which number to give. Each trial pins
+ * a process, looks at it and ends it with reaper's own objects (act.c, pin.c, reap.c,
+ * reap_check.c, evidence.c, correlate.c); before one of the system calls of that path, another one
+ * in each trial, the process is killed and its number is given away. One in twenty is a whole
+ * sweep of that namespace, among a JVM, its daemon, a leaked and a pooled worker (sweeps.c), and
+ * the number is the leak's, its helper's, the daemon's or the JVM's. Who gets it must get no
+ * signal and keep its priority, and so must all who are not proven; what is proven must go all the
+ * same. With --control the signals go by number, as kill(2) sends them: then strangers must be
+ * seen to be hit, or this test sees nothing.
  *
- * Exit status: 0; 1: a stranger was hit (--control: none was), a leak was missed, or too few numbers were given away;
- * 77: not allowed to do this here.
+ * Exit status: 0; 1: a stranger was hit (--control: none was), a leak was missed, or too few
+ * numbers were given away; 77: not allowed to do this here.
  */
 #include <errno.h>
 #include <fcntl.h>

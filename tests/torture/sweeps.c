@@ -285,7 +285,7 @@ static void count_calls(const struct gift *gift, bool stubborn, unsigned calls[s
 		calls[POINT_FIRST_LOOK] = 0; /* it is proven itself, from the first look on */
 }
 
-/* Each point in turn, and there any call. Where there were fewer than the last time, it counts for nothing. */
+/* Each point in turn, and there any call. Where fewer come than the last time, it counts for nothing. */
 static void take_turn(unsigned long turn, struct sweeps_sum *sum)
 {
 	static unsigned calls[ARRAY_SIZE(gifts)][2][POINTS];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole sweeps among the people of people.h: look, plan, pin, second look, intents, signals, in each of
- * which the number of the worker that is due, of its helper, its daemon or its JVM is given away.
+ * Whole sweeps among the people of people.h: look, plan, pin, second look, intents, signals, in
+ * each of which the number of the worker that is due, of its helper, its daemon or its JVM is
+ * given away.
  */
 #ifndef REAPER_TESTS_SWEEPS_H
 #define REAPER_TESTS_SWEEPS_H
