@@ -66,7 +66,7 @@ LIMITS = {
     "model": 1800,
     "fuzz": 3600,
     "reuse": 3600,
-    "chaos": 600,
+    "chaos": 1500,
     "load": 1200,
     "longlive": 7200,
 }

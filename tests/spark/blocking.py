@@ -301,8 +301,8 @@ def in_c(seconds):
 
 
 def ioctl(seconds):
-    """In an ioctl(2) until a device answers, as on a GPU. The device is a child under a seccomp filter: its next
-    getppid(2) is what is waited for."""
+    """In an ioctl(2) until a device answers, as on a GPU. The device is a child under a seccomp
+    filter: its next getppid(2) is what is waited for."""
     ours, its = socket.socketpair()
     child = os.fork()
     if child == 0:
@@ -340,8 +340,8 @@ def seccomp_listener(syscall):
 
 
 def uninterruptible(seconds):
-    """In state D, as in a driver: who calls vfork(2) waits so for the child. (Which has memory of its own, and
-    PyDLL keeps other threads from holding the interpreter's lock when it is made.)"""
+    """In state D, as in a driver: who calls vfork(2) waits so for the child. (Which has memory of its
+    own, and PyDLL keeps other threads from holding the interpreter's lock when it is made.)"""
     clone_vfork, sigchld = 0x4000, signal.SIGCHLD
     child = ctypes.PyDLL(None).syscall(56, clone_vfork | sigchld, 0, 0, 0, 0)
     if child == 0:

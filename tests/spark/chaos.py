@@ -18,7 +18,7 @@ from sparkhost import SparkHang
 HERE = pathlib.Path(__file__).resolve().parent
 INTERVAL_S = 1
 KILLED = ("exited", "killed")
-STEP_MOST_S = 40  # so far from what it is: beyond two minutes, Spark itself takes its executor for lost
+STEP_MOST_S = 40  # from what it is: by two minutes, Spark itself takes its executor for lost
 JOB_S = 120
 
 
@@ -88,8 +88,8 @@ class Leak:
 
 
 class Doomed(threading.Thread):
-    """Spark after Spark, each with a watch of its own; now and then its daemons are killed, and at last
-    its JVM. Each leaves leaks and pooled workers."""
+    """Spark after Spark, each with a watch of its own; now and then its daemons are killed, and at
+    last its JVM. Each leaves leaks and pooled workers."""
 
     def __init__(self, start_spark, reaper_for, rng, late_s):
         super().__init__(daemon=True)
@@ -184,8 +184,8 @@ class Clock:
 
 
 class Told:
-    """A Spark that writes markers, on a machine whose wall clock is stepped, under a watch that believes
-    markers alone: `task-ended`, and the operator's `retired`."""
+    """A Spark that writes markers, on a machine whose wall clock is stepped, under a watch that
+    believes markers alone: `task-ended`, and the operator's `retired`."""
 
     LOAD = ("barrier", "fan_out", "upstream")
     LEAKS_S, RETIRES_S, STEPS_S = (6, 12), (15, 25), (15, 25)  # from one to the next
@@ -209,7 +209,7 @@ class Told:
         self.leaks.append(Leak(self.spark, self.rng.choice(list(blocking.LEAKS))))
 
     def _retire(self):
-        """A worker in the middle of a task, as pyjava's that hang in close(): its host will wait for ever."""
+        """The operator gives up a worker in the middle of a task, whose host would wait for it."""
         who = self.spark.noted(self.spark.begin("sleeping"))
         argv = [str(self.reaper.program)]
         for key, value in self.reaper.settings.items():

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything at once on a real Spark, under a watch with the most aggressive legal settings.
 
-64 workers and more: blocked in each healthy way of blocking.py, used again at 20 tasks a second, with
-slow upstreams and slow consumers; beside them leaks, one of each kind in turn. A second Spark writes markers
-on a machine whose wall clock is stepped, under a watch that believes markers alone; a third one, again and
-again, has its daemons and its JVM killed. Nobody healthy may be ended, and every leak must be, in time.
+64 workers and more: blocked in each healthy way of blocking.py, used again at 20 tasks a second,
+with slow upstreams and slow consumers; beside them leaks, one of each kind in turn. A second Spark
+writes markers on a machine whose wall clock is stepped, under a watch that believes markers alone;
+a third one, again and again, has its daemons and its JVM killed. Nobody healthy may be ended, and
+every leak must be, in time.
 
 REAPER_CHAOS_S      how long (default: 120 s)
 REAPER_CHAOS_SEED   what happens when (default: another one each time; it is printed)
@@ -29,7 +30,8 @@ SLOTS = 80  # so that short tasks always find one beside those that are blocked
 LOAD = ("fan_out", "short", "upstream", "consumer")
 LONGEST_S = 5  # that a healthy one is blocked for
 END_S = 120  # what the last jobs get
-MARKERS_S = 120  # and markers, after the last step of the clock: two beats, each a while after the last
+ROUNDS_S = 400  # what a machine that is busy gets until each job has been through its work
+MARKERS_S = 120  # for two beats, and more, after the last step of the clock
 
 
 def seconds_of(setting):
@@ -58,7 +60,7 @@ def await_rounds(spark, label, count):
     """Until a job has been through its work so often, however busy the machine is."""
     path = spark.notes / f"{label}.done"
     procs.until(f"{count} rounds of {label}",
-                lambda: path.exists() and path.stat().st_size >= count, END_S, 0.5)
+                lambda: path.exists() and path.stat().st_size >= count, ROUNDS_S, 0.5)
 
 
 def end_jobs(spark, load, blocked, paced):
@@ -119,7 +121,7 @@ def test_chaos(start_spark, reaper_for, told, capsys):
     doomed = chaos.Doomed(start_spark, reaper_for, random.Random(SEED + 3), checks.LATE_S)
     try:
         blocked = spark.begin("blocked", kinds=list(blocking.HEALTHY), seconds=LONGEST_S)
-        load = {kind: spark.begin("mixed_load", kind=kind, seconds=2 * LENGTH_S + 2 * END_S)
+        load = {kind: spark.begin("mixed_load", kind=kind, seconds=LENGTH_S + ROUNDS_S + 2 * END_S)
                 for kind in LOAD}
         paced = spark.begin("paced", tasks=TASKS_A_SECOND, seconds=LENGTH_S)
         doomed.start()

@@ -6,7 +6,7 @@
  * In a pid namespace of its own, where clone3(2) can be told which number to give. Each trial pins
  * a process, looks at it and ends it with reaper's own objects (act.c, pin.c, reap.c,
  * reap_check.c, evidence.c, correlate.c); before one of the system calls of that path, another one
- * in each trial, the process is killed and its number is given away. One in twenty is a whole
+ * in each trial, the process is killed and its number is given away. One in forty is a whole
  * sweep of that namespace, among a JVM, its daemon, a leaked and a pooled worker (sweeps.c), and
  * the number is the leak's, its helper's, the daemon's or the JVM's. Who gets it must get no
  * signal and keep its priority, and so must all who are not proven; what is proven must go all the
@@ -49,8 +49,9 @@ enum {
 	KILL_GRACE_MS = 10000,
 	TICK_US = 11 * 1000,  /* longer than one, by which the start of a process is told */
 	CALLS_BEFORE_PIN = 2, /* the one that opens the directory is among them */
-	ONE_IN_SWEEPS = 20,   /* of the numbers */
-	SKIPPED = 77,         /* of automake */
+	ONE_IN_SWEEPS = 40,   /* of the numbers */
+	ONE_IN_SWEEPS_SEEN = 10,
+	SKIPPED = 77, /* of automake */
 };
 
 static bool control;
@@ -216,7 +217,7 @@ static void take_ends(unsigned long numbers, struct sum *sum)
 
 static int torture(unsigned long numbers, unsigned seed)
 {
-	unsigned long in_sweeps = numbers / ONE_IN_SWEEPS;
+	unsigned long in_sweeps = numbers / (control ? ONE_IN_SWEEPS_SEEN : ONE_IN_SWEEPS);
 	struct sum ends = { 0 };
 	struct sweeps_sum sweeps = { 0 };
 	unsigned long given, wrong, mixed;
