@@ -87,7 +87,7 @@ def end_leaks(leaks, told, doomed):
     procs.until("the last leaks end",
                 lambda: [leak.look() for leak in leaks] and all(leak.gone_ms for leak in leaks),
                 checks.LATE_S)
-    procs.until("the leaks that only markers prove end", told.gone, MARKERS_S, 0.5)
+    told.end_leaks(MARKERS_S, checks.LATE_S)
     for label in told.load.values():
         await_rounds(told.spark, label, 2)
     (told.spark.notes / "enough").touch()
@@ -132,7 +132,7 @@ def test_chaos(start_spark, reaper_for, told, capsys):
         told.watch.stop()
         stray = watch.ended() - {leak.who for leak in leaks}
         late = {leak.kind: leak.late_s() for leak in leaks if leak.late_s() > bound_s}
-        proofs = list(told.watch.actions().values())
+        proofs = list(told.proven.values())
         with capsys.disabled():
             print(f"{rounds} rounds of {len(blocking.HEALTHY)} healthy ways to block, {tasks} short "
                   f"tasks in {took_s:.0f} s, the latest leak was gone after "

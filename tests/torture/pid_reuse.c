@@ -97,9 +97,9 @@ static void see(int dirfd, struct subject *ret)
 	ret->ppid = ret->ev.ppid;
 }
 
-/* From the pin to the end, as a sweep does it. @return how it went. */
+/* From the pin to the end, as a sweep does it. @return how it went; *ret_why: or why not. */
 static enum outcome end_by_reaper(const struct config *config, struct look *look,
-				  const struct subject *first)
+				  const struct subject *first, const char **ret_why)
 {
 	struct victim v = { 0 };
 	struct subject then;
@@ -114,12 +114,14 @@ static enum outcome end_by_reaper(const struct config *config, struct look *look
 	};
 	enum outcome outcome = OUTCOME_VANISHED;
 
+	*ret_why = "it cannot be pinned";
 	give_at(POINT_PLAN);
 	if (act_pin(first->id, ROLE_WORKER, &v) < 0)
 		return outcome;
 	give_at(POINT_SECOND_LOOK);
 	see(v.dirfd, &then);
-	if (!then.ev.vanished && !correlate_difference(first, &then)) {
+	*ret_why = then.ev.vanished ? "it vanished" : correlate_difference(first, &then);
+	if (!*ret_why) {
 		while (reap_step(&r, clock_boot_ms())) {
 			struct pollfd wait = { .fd = v.pidfd, .events = POLLIN };
 
@@ -144,6 +146,13 @@ struct sum {
 	unsigned long given, ended, wrong, hurried;
 };
 
+static void tell_wrong(struct sum *sum, const char *what, int before, const char *why)
+{
+	sum->wrong++;
+	if (!control)
+		(void)printf("%s, call %d: %s\n", what, before, why ? why : "it outlived SIGKILL");
+}
+
 /* One victim, which ignores SIGTERM or does not; its number is given away before that call. */
 static unsigned trial(int before, bool stubborn, struct sum *sum)
 {
@@ -152,6 +161,7 @@ static unsigned trial(int before, bool stubborn, struct sum *sum)
 	struct subject first;
 	enum outcome outcome;
 	enum point point;
+	const char *why;
 
 	config.term_grace_ms = stubborn ? 0 : KILL_GRACE_MS;
 	config.kill_grace_ms = KILL_GRACE_MS;
@@ -162,21 +172,22 @@ static unsigned trial(int before, bool stubborn, struct sum *sum)
 	look_first(&first);
 	is_pinned = before >= CALLS_BEFORE_PIN;
 	give_arm(POINTS, before, give_number_away, control);
-	outcome = end_by_reaper(&config, &look, &first);
+	outcome = end_by_reaper(&config, &look, &first, &why);
 	point = give_disarm();
 	evidence_done(&first.ev);
 	if (victim >= 0) {
 		int sig = ended_by(&victim, SIGUSR2);
 
 		sum->ended += sig == SIGTERM || sig == SIGKILL;
-		sum->wrong +=
-			sig == SIGUSR2 || (outcome != OUTCOME_EXITED && outcome != OUTCOME_KILLED);
+		if (sig == SIGUSR2 || (outcome != OUTCOME_EXITED && outcome != OUTCOME_KILLED))
+			tell_wrong(sum, "a victim was not ended", before, why);
 	}
 	if (stranger >= 0) {
 		sum->given++;
 		given_at[point]++;
 		sum->hurried += getpriority(PRIO_PROCESS, NUMBER_VICTIM) != our_nice;
-		sum->wrong += ended_by(&stranger, SIGUSR2) != SIGUSR2;
+		if (ended_by(&stranger, SIGUSR2) != SIGUSR2)
+			tell_wrong(sum, "a stranger was signalled", before, point_name(point));
 	}
 	return give_calls(POINTS);
 }
