@@ -20,6 +20,7 @@ INTERVAL_S = 1
 KILLED = ("exited", "killed")
 STEP_MOST_S = 40  # from what it is: by two minutes, Spark itself takes its executor for lost
 JOB_S = 120
+LOAD_S = 24 * 3600  # or until the test has seen enough
 
 
 class Watch:
@@ -197,7 +198,7 @@ class Told:
         spark.pool(2)
         spark.run("pooled_udf")
         self.watch = Watch(reaper, clock.env, **{"policy.fences": "retired task-ended"})
-        self.load = {kind: spark.begin("mixed_load", kind=kind, seconds=3600) for kind in self.LOAD}
+        self.load = {kind: spark.begin("mixed_load", kind=kind, seconds=LOAD_S) for kind in self.LOAD}
         self.leaks, self.retired, self.proven = [], set(), {}
         self.due = {act: self._later(act) for act in (self._leak, self._retire, self._step)}
 
