@@ -76,16 +76,48 @@ class Leak:
         self.who = self.fenced_ms = self.gone_ms = None
 
     def look(self):
-        """Notes what has happened since the last look."""
+        """Asks whether its job is over: then nobody needs it any more."""
         if self.fenced_ms is None and self.spark.over(self.label):
             answer = self.spark.end(self.label, 1)
             assert answer["failed"] is None, answer["failed"]
-            self.who, self.fenced_ms = self.spark.noted(self.label, 1), answer["at"]
-        if self.fenced_ms is not None and self.gone_ms is None and not procs.alive(self.who):
+            self.fenced_ms = answer["at"]
+
+    def look_for_it(self):
+        """Notes its end; asks nobody."""
+        if self.who is None and (self.spark.notes / self.label).exists():
+            self.who = self.spark.noted(self.label, 1)
+        if self.who and self.gone_ms is None and not procs.alive(self.who):
             self.gone_ms = procs.boottime_ms()
+
+    def is_over(self):
+        self.look()
+        return self.fenced_ms is not None and self.gone_ms is not None
 
     def late_s(self):
         return (self.gone_ms - self.fenced_ms) / 1000
+
+
+class Ends(threading.Thread):
+    """Sees leaks end, whatever the test waits for meanwhile."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.leaks, self.over, self.error = [], threading.Event(), None
+        self.start()
+
+    def run(self):
+        try:
+            while not self.over.wait(0.1):
+                for leak in list(self.leaks):
+                    leak.look_for_it()
+        except BaseException as error:  # told by finish()
+            self.error = error
+
+    def finish(self):
+        self.over.set()
+        self.join()
+        if self.error:
+            raise self.error
 
 
 class Doomed(threading.Thread):
@@ -199,7 +231,8 @@ class Told:
         spark.run("pooled_udf")
         self.watch = Watch(reaper, clock.env, **{"policy.fences": "retired task-ended"})
         self.load = {kind: spark.begin("mixed_load", kind=kind, seconds=LOAD_S) for kind in self.LOAD}
-        self.leaks, self.retired, self.proven = [], set(), {}
+        self.ends, self.retired, self.proven = Ends(), set(), {}
+        self.leaks = self.ends.leaks
         self.due = {act: self._later(act) for act in (self._leak, self._retire, self._step)}
 
     def _later(self, act):
@@ -233,9 +266,7 @@ class Told:
             leak.look()
 
     def are_gone(self, leaks):
-        for leak in leaks:
-            leak.look()
-        return all(leak.gone_ms for leak in leaks) and not any(map(procs.alive, self.retired))
+        return all([leak.is_over() for leak in leaks]) and not any(map(procs.alive, self.retired))
 
     def end_leaks(self, markers_s, late_s):
         """The clock is stepped no more. An end that a log dated before a step proves nothing after it, so
@@ -262,5 +293,6 @@ class Told:
             assert count >= 2 and attempt == 0, (kind, count, attempt)
 
     def close(self):
+        self.ends.over.set()
         self.watch.close()
         self.spark.close()

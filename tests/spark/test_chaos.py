@@ -38,9 +38,9 @@ def seconds_of(setting):
     return float(setting.removesuffix("s"))
 
 
-def run_chaos(spark, watch, told, doomed):
-    """Seeds leaks for so long; gives them back."""
-    kinds, leaks, rng = list(blocking.LEAKS), [], random.Random(SEED)
+def run_chaos(spark, watch, leaks, told, doomed):
+    """Seeds leaks for so long."""
+    kinds, rng = list(blocking.LEAKS), random.Random(SEED)
     rng.shuffle(kinds)
     began = due = time.monotonic()
     while time.monotonic() - began < LENGTH_S or len(leaks) < len(kinds):
@@ -53,7 +53,6 @@ def run_chaos(spark, watch, told, doomed):
         told.turn()
         assert doomed.error is None, doomed.error
         time.sleep(0.2)
-    return leaks
 
 
 def await_rounds(spark, label, count):
@@ -84,9 +83,7 @@ def end_jobs(spark, load, blocked, paced):
 
 
 def end_leaks(leaks, told, doomed):
-    procs.until("the last leaks end",
-                lambda: [leak.look() for leak in leaks] and all(leak.gone_ms for leak in leaks),
-                checks.LATE_S)
+    procs.until("the last leaks end", lambda: all([leak.is_over() for leak in leaks]), checks.LATE_S)
     told.end_leaks(MARKERS_S, checks.LATE_S)
     for label in told.load.values():
         await_rounds(told.spark, label, 2)
@@ -117,7 +114,8 @@ def test_chaos(start_spark, reaper_for, told, capsys):
                   for name in ("timeout", "term_grace", "kill_grace")) + 2 * chaos.INTERVAL_S
     spark.pool(2)
     spark.run("pooled_udf")
-    watch = chaos.Watch(reaper)
+    watch, ends = chaos.Watch(reaper), chaos.Ends()
+    leaks = ends.leaks
     doomed = chaos.Doomed(start_spark, reaper_for, random.Random(SEED + 3), checks.LATE_S)
     try:
         blocked = spark.begin("blocked", kinds=list(blocking.HEALTHY), seconds=LONGEST_S)
@@ -125,9 +123,11 @@ def test_chaos(start_spark, reaper_for, told, capsys):
                 for kind in LOAD}
         paced = spark.begin("paced", tasks=TASKS_A_SECOND, seconds=LENGTH_S)
         doomed.start()
-        leaks = run_chaos(spark, watch, told, doomed)
+        run_chaos(spark, watch, leaks, told, doomed)
         rounds, tasks, took_s = end_jobs(spark, load, blocked, paced)
         end_leaks(leaks, told, doomed)
+        ends.finish()
+        told.ends.finish()
         watch.stop()
         told.watch.stop()
         stray = watch.ended() - {leak.who for leak in leaks}
@@ -152,6 +152,7 @@ def test_chaos(start_spark, reaper_for, told, capsys):
         assert {"task-ended", "retired"} <= set(proofs) and told.clock.steps > 1, proofs
         checks.next_job_works(spark)
     finally:
+        ends.over.set()
         doomed.over.set()
         if doomed.is_alive():
             doomed.join()
