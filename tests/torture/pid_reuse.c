@@ -158,6 +158,7 @@ static unsigned trial(int before, bool stubborn, struct sum *sum)
 {
 	static struct config config;
 	static struct look look;
+	const struct person newborn = { .pid = NUMBER_VICTIM };
 	struct subject first;
 	enum outcome outcome;
 	enum point point;
@@ -169,6 +170,7 @@ static unsigned trial(int before, bool stubborn, struct sum *sum)
 	if (start(&victim) < 0)
 		give_up("clone3 with a number");
 	(void)signal(SIGTERM, SIG_DFL);
+	people_settle(&newborn); /* while it starts, its flags may change from look to look */
 	look_first(&first);
 	is_pinned = before >= CALLS_BEFORE_PIN;
 	give_arm(POINTS, before, give_number_away, control);
