@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -79,12 +80,15 @@ FUZZ_S = int(os.environ.get("REAPER_FUZZ_S", 15))  # for each parser, on each pr
 # these parsers promises of its output is looked at all the same.
 FUZZ_RUNS = {
     "fuzz_argv": 25_000_000,
+    "fuzz_cmdline_parse": 25_000_000,
     "fuzz_config": 20_000_000,
+    "fuzz_diag_reply": 25_000_000,
     "fuzz_marker": 20_000_000,
     "fuzz_net_parse": 75_000_000,
     "fuzz_proc_parse": 75_000_000,
     "fuzz_room_parse": 25_000_000,
 }
+IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None
 CHAOS_S = int(os.environ.get("REAPER_CHAOS_S", 120))
 LIVE_S = int(os.environ.get("REAPER_SOAK_S", 600))
 CROWD = 4270  # workers
@@ -456,12 +460,14 @@ def fuzz_one(part: Part, name: str, build_folder: str, until: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "found").mkdir(parents=True)
     lanes = str(os.cpu_count() or 1)
-    done = part.run(name, [
-        str(BUILD / build_folder / "tests/fuzz" / name), until, f"-jobs={lanes}",
-        f"-workers={lanes}", "-print_final_stats=1", "-close_fd_mask=1", "-timeout=10",
-        "-rss_limit_mb=2048", "-max_len=4096", "found",
-        str(REPO / "tests/fuzz/corpus" / name.removeprefix("fuzz_"))], cwd=folder,
-        env={"TMPDIR": str(folder)})
+    # Files that a parser reads lie in memory where they can: on a disk they are most of its time.
+    with tempfile.TemporaryDirectory(prefix="reaper-fuzz-", dir=IN_MEMORY) as files:
+        done = part.run(name, [
+            str(BUILD / build_folder / "tests/fuzz" / name), until, f"-jobs={lanes}",
+            f"-workers={lanes}", "-print_final_stats=1", "-close_fd_mask=1", "-timeout=10",
+            "-rss_limit_mb=2048", "-max_len=4096", "found",
+            str(REPO / "tests/fuzz/corpus" / name.removeprefix("fuzz_"))], cwd=folder,
+            env={"TMPDIR": files})
     count = sum(int(n) for log in folder.glob("fuzz-*.log") for n in re.findall(
         r"number_of_executed_units: +(\d+)", log.read_text(errors="replace")))
     wrong = [path.name for path in folder.glob("*-*") if not path.name.endswith(".log")

@@ -25,11 +25,11 @@
  *				look_runs: when hosts ran; look_writers: who still writes to workers;
  *				look_protect: [protect]; look_memory: how memory goes;
  *				look_crashes: crash loops; look_judge: verdicts
- *     - observe/processes	the census, by libproc2
+ *     - observe/processes	the census, by libproc2; cmdline_parse: argv
  *     - observe/evidence	one process through its pinned directory; proc_parse, status_parse, cpu_clock
  *     - observe/exit_info	how a process ended that is no child of ours
  *     - observe/host_threads	the threads by which a host feeds its workers
- *     - observe/sockets	sock_diag and /proc/<pid>/net; net_parse, diag_parse
+ *     - observe/sockets	sock_diag and /proc/<pid>/net; net_parse, diag_parse, diag_reply
  *     - observe/markers	marker logs; marker_parse
  *     - observe/mm_file	files of /proc that a process can keep from being read; for argv and its share
  *     - observe/room		how much memory is left; room_parse

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "observe/cmdline_parse.h"
 #include "observe/mm_file.h"
 #include "observe/proc_parse.h"
 
@@ -159,22 +160,13 @@ int processes_census(struct processes *source, struct snapshot *ret_snapshot)
 	return 0;
 }
 
-/* A cut element is dropped; one that wrote over its argv may have left no NUL, and that behind it ends it. */
 static void set_argv(struct proc *p, struct mm_file *f)
 {
 	bool cut = !f->whole && f->len == f->max;
-	size_t len = f->len;
 
-	if (cut) {
-		while (len && f->bytes[len - 1])
-			len--;
-		f->bytes[len] = '\0';
-	} else if (len && f->bytes[len - 1]) {
-		len++;
-	}
 	free(p->argv);
+	p->argv_len = cmdline_parse(f->bytes, f->len, cut);
 	p->argv = TAKE_PTR(f->bytes);
-	p->argv_len = len;
 	p->argv_cut = cut;
 }
 

@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "model/grow.h"
-#include "observe/diag_parse.h"
+#include "observe/diag_reply.h"
 #include "observe/proc_parse.h"
 
 enum {
@@ -32,13 +31,6 @@ struct sockets {
 	uint32_t seq;
 	uint64_t net_ns;
 	char buf[SOCKETS_BUF_BYTES];
-};
-
-/* A dump on its way into a table. */
-struct dump {
-	struct socket_table *table;
-	size_t inet_room;
-	size_t unix_room;
 };
 
 static int sockets_connect(struct sockets *s)
@@ -102,98 +94,14 @@ void sockets_close(struct sockets *s)
 	free(s);
 }
 
-/* @return the callback's answer after an error. */
-static int fail_with(int error)
-{
-	errno = error;
-	return MNL_CB_ERROR;
-}
-
-/* A table that is too long is not known; the others are all the same. */
-static int fail_to_grow(size_t count)
-{
-	return fail_with(count == SOCKET_ROWS_MAX ? E2BIG : ENOMEM);
-}
-
-static int on_inet(const struct nlmsghdr *nlh, void *data)
-{
-	struct dump *d = data;
-	struct socket_table *t = d->table;
-	struct inet_row row, *rows;
-	int r = diag_parse_inet(mnl_nlmsg_get_payload(nlh), mnl_nlmsg_get_payload_len(nlh), &row);
-
-	if (r < 0)
-		return fail_with(-r);
-	rows = grow(t->inet, t->inet_count, &d->inet_room, sizeof(*rows), SOCKET_ROWS_MAX);
-	if (!rows)
-		return fail_to_grow(t->inet_count);
-	t->inet = rows;
-	rows[t->inet_count++] = row;
-	return MNL_CB_OK;
-}
-
-static int on_unix(const struct nlmsghdr *nlh, void *data)
-{
-	struct dump *d = data;
-	struct socket_table *t = d->table;
-	struct unix_row row, *rows;
-	int r = diag_parse_unix(mnl_nlmsg_get_payload(nlh), mnl_nlmsg_get_payload_len(nlh), &row);
-
-	if (r == -ENOENT)
-		return MNL_CB_OK;
-	if (r < 0)
-		return fail_with(-r);
-	rows = grow(t->unix_rows, t->unix_count, &d->unix_room, sizeof(*rows), SOCKET_ROWS_MAX);
-	if (!rows)
-		return fail_to_grow(t->unix_count);
-	t->unix_rows = rows;
-	rows[t->unix_count++] = row;
-	return MNL_CB_OK;
-}
-
-static int on_single(const struct nlmsghdr *nlh, void *data)
-{
-	struct inet_row *row = data;
-	int r = diag_parse_inet(mnl_nlmsg_get_payload(nlh), mnl_nlmsg_get_payload_len(nlh), row);
-
-	return r < 0 ? fail_with(-r) : MNL_CB_OK;
-}
-
-/* The end of a dump carries its error, which libmnl does not look at: it would pass for an empty one. */
-static int on_done(const struct nlmsghdr *nlh, void *data _unused_)
-{
-	int error = 0;
-
-	if (mnl_nlmsg_get_payload_len(nlh) >= sizeof(error))
-		memcpy(&error, mnl_nlmsg_get_payload(nlh), sizeof(error));
-	return error < 0 ? fail_with(-error) : MNL_CB_STOP;
-}
-
-static int on_error(const struct nlmsghdr *nlh, void *data _unused_)
-{
-	const struct nlmsgerr *error = mnl_nlmsg_get_payload(nlh);
-
-	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(error->error))
-		return fail_with(EBADMSG);
-	return error->error ? fail_with(-error->error) : MNL_CB_STOP;
-}
-
-/* Never written; libmnl asks for it without const. */
-static mnl_cb_t sockets_on_control[] = {
-	[NLMSG_ERROR] = on_error,
-	[NLMSG_DONE] = on_done,
-};
-
 /*
- * Sends a request and takes its answers until the last one (a dump) or the first (else).
+ * Sends a request and takes its reply.
  *
- * @return 0; negative errno. The connection is made anew after an error: the rest of the answer
- *         may still be on its way.
+ * @return 0; negative errno. The connection is made anew after an error: the rest of the reply may
+ *         still be on its way.
  */
-static int sockets_ask(struct sockets *s, struct nlmsghdr *nlh, mnl_cb_t on_row, void *data)
+static int sockets_ask(struct sockets *s, struct nlmsghdr *nlh, struct diag_reply *reply)
 {
-	bool dump = nlh->nlmsg_flags & NLM_F_DUMP;
-	unsigned portid;
 	int r;
 
 	if (!s->nl) {
@@ -201,29 +109,22 @@ static int sockets_ask(struct sockets *s, struct nlmsghdr *nlh, mnl_cb_t on_row,
 		if (r < 0)
 			return r;
 	}
-	portid = mnl_socket_get_portid(s->nl);
 	nlh->nlmsg_seq = ++s->seq;
-	if (mnl_socket_sendto(s->nl, nlh, nlh->nlmsg_len) < 0)
-		goto fail;
-	do {
+	reply->portid = mnl_socket_get_portid(s->nl);
+	reply->seq = s->seq;
+	r = mnl_socket_sendto(s->nl, nlh, nlh->nlmsg_len) < 0 ? -errno : 1;
+	while (r > 0) {
 		ssize_t len = mnl_socket_recvfrom(s->nl, s->buf, sizeof(s->buf));
 
-		if (len < 0)
-			goto fail;
-		r = mnl_cb_run2(s->buf, (size_t)len, s->seq, portid, on_row, data,
-				sockets_on_control, ARRAY_SIZE(sockets_on_control));
-		if (r < 0)
-			goto fail;
-	} while (dump && r != MNL_CB_STOP);
-	return 0;
-fail:
-	r = errno == EAGAIN ? -ETIMEDOUT : -errno;
-	sockets_disconnect(s);
-	return r;
+		r = len < 0 ? -errno : diag_reply_take(reply, s->buf, (size_t)len);
+	}
+	if (r < 0)
+		sockets_disconnect(s);
+	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
 /* @param states	bit n asks for sockets in state n. */
-static int dump_inet(struct sockets *s, uint8_t family, uint32_t states, struct dump *d)
+static int dump_inet(struct sockets *s, uint8_t family, uint32_t states, struct diag_reply *reply)
 {
 	char buf[SOCKETS_REQUEST_BYTES] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
@@ -235,7 +136,8 @@ static int dump_inet(struct sockets *s, uint8_t family, uint32_t states, struct 
 	req->sdiag_protocol = IPPROTO_TCP;
 	req->idiag_ext = 1 << (INET_DIAG_INFO - 1);
 	req->idiag_states = states;
-	return sockets_ask(s, nlh, on_inet, d);
+	reply->request = DIAG_REQUEST_INET;
+	return sockets_ask(s, nlh, reply);
 }
 
 /* A machine without IPv6 has no such table, and says so as it does for a missing module. */
@@ -246,50 +148,51 @@ static bool no_ipv6(void)
 	return fd < 0 && errno == EAFNOSUPPORT;
 }
 
-static int dump_tcp(struct sockets *s, struct dump *d)
+static int dump_tcp(struct sockets *s, struct diag_reply *reply)
 {
 	int r;
 
-	d->table->inet_count = 0;
-	r = dump_inet(s, AF_INET, UINT32_MAX, d);
+	reply->table->inet_count = 0;
+	r = dump_inet(s, AF_INET, UINT32_MAX, reply);
 	if (r < 0)
 		return r;
-	r = dump_inet(s, AF_INET6, UINT32_MAX, d);
+	r = dump_inet(s, AF_INET6, UINT32_MAX, reply);
 	return r == -ENOENT && no_ipv6() ? 0 : r;
 }
 
-static int dump_unix(struct sockets *s, struct dump *d)
+static int dump_unix(struct sockets *s, struct diag_reply *reply)
 {
 	char buf[SOCKETS_REQUEST_BYTES] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct unix_diag_req *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
 
-	d->table->unix_count = 0;
+	reply->table->unix_count = 0;
 	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	req->sdiag_family = AF_UNIX;
 	req->udiag_states = UINT32_MAX;
 	req->udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN;
-	return sockets_ask(s, nlh, on_unix, d);
+	reply->request = DIAG_REQUEST_UNIX;
+	return sockets_ask(s, nlh, reply);
 }
 
 /* An interrupted dump (the kernel says so, or a signal came) may miss rows: it is taken again. */
-static int dump_whole(struct sockets *s, int (*take)(struct sockets *, struct dump *),
-		      struct dump *d)
+static int dump_whole(struct sockets *s, int (*take)(struct sockets *, struct diag_reply *),
+		      struct diag_reply *reply)
 {
 	int r = -EINTR;
 
 	for (int i = 0; i < SOCKETS_DUMP_TRIES && r == -EINTR; i++)
-		r = take(s, d);
+		r = take(s, reply);
 	return r;
 }
 
 int sockets_dump(struct sockets *s, struct socket_table *ret)
 {
 	struct socket_table table = { .net_ns = s->net_ns, .by_diag = true };
-	struct dump d = { .table = &table };
-	int tcp = dump_whole(s, dump_tcp, &d);
-	int local = dump_whole(s, dump_unix, &d);
+	struct diag_reply reply = { .table = &table };
+	int tcp = dump_whole(s, dump_tcp, &reply);
+	int local = dump_whole(s, dump_unix, &reply);
 
 	if (tcp == -ENOMEM || local == -ENOMEM) {
 		socket_table_done(&table);
@@ -327,9 +230,9 @@ static bool endpoint_equal(const struct endpoint *a, const struct endpoint *b)
 static int lookup_can_miss(struct sockets *s, uint8_t family)
 {
 	_cleanup_(socket_table_done) struct socket_table none = { 0 };
-	struct dump d = { .table = &none };
+	struct diag_reply reply = { .table = &none };
 
-	return dump_inet(s, family, 0, &d);
+	return dump_inet(s, family, 0, &reply);
 }
 
 /* Looks a connection up among those that are bound to one interface (0: to none). */
@@ -340,7 +243,7 @@ static int lookup_on(struct sockets *s, const struct endpoint *local, const stru
 	char buf[SOCKETS_REQUEST_BYTES] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct inet_diag_req_v2 *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
-	struct inet_row row = { 0 };
+	struct diag_reply reply = { .request = DIAG_REQUEST_SINGLE };
 	int r;
 
 	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
@@ -356,14 +259,14 @@ static int lookup_on(struct sockets *s, const struct endpoint *local, const stru
 	req->id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
 	lookup_address(local, req->sdiag_family, req->id.idiag_src);
 	lookup_address(remote, req->sdiag_family, req->id.idiag_dst);
-	r = sockets_ask(s, nlh, on_single, &row);
+	r = sockets_ask(s, nlh, &reply);
 	if (r == -ENOENT)
 		return lookup_can_miss(s, v4 ? AF_INET : AF_INET6);
 	if (r < 0)
 		return r;
-	if (!endpoint_equal(&row.local, local) || !endpoint_equal(&row.remote, remote))
+	if (!endpoint_equal(&reply.row.local, local) || !endpoint_equal(&reply.row.remote, remote))
 		return 0;
-	*ret_row = row;
+	*ret_row = reply.row;
 	return 1;
 }
 
