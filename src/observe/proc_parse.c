@@ -48,6 +48,20 @@ static bool stat_name(struct scan *s, struct proc_stat *ret)
 	return true;
 }
 
+static bool is_int(uint64_t value)
+{
+	return (int64_t)value >= INT32_MIN && (int64_t)value <= INT32_MAX;
+}
+
+/* What does not fit its type is no number that a kernel wrote. */
+static bool stat_fits(const uint64_t field[STAT_FIELDS + 1])
+{
+	return field[STAT_PPID] <= INT32_MAX && is_int(field[STAT_PGRP]) &&
+	       is_int(field[STAT_SID]) && field[STAT_FLAGS] <= UINT32_MAX &&
+	       field[STAT_THREADS] <= UINT32_MAX && field[STAT_CPU] <= INT32_MAX &&
+	       is_int(field[STAT_EXIT_CODE]);
+}
+
 int proc_parse_stat(const char *bytes, size_t len, struct proc_stat *ret)
 {
 	uint64_t field[STAT_FIELDS + 1] = { 0 };
@@ -71,8 +85,7 @@ int proc_parse_stat(const char *bytes, size_t len, struct proc_stat *ret)
 		if (!stat_number(&s, &more))
 			return -EINVAL;
 	}
-	if (field[STAT_PPID] > INT32_MAX || field[STAT_FLAGS] > UINT32_MAX ||
-	    field[STAT_THREADS] > UINT32_MAX || field[STAT_CPU] > INT32_MAX)
+	if (!stat_fits(field))
 		return -EINVAL;
 	stat.ppid = (pid_t)field[STAT_PPID];
 	stat.pgrp = (pid_t)field[STAT_PGRP];

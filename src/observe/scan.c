@@ -65,10 +65,10 @@ bool scan_i64(struct scan *s, int64_t *ret)
 	bool negative = scan_char(&from, '-');
 	uint64_t value;
 
-	if (!scan_u64(&from, INT64_MAX, &value))
+	if (!scan_u64(&from, (uint64_t)INT64_MAX + negative, &value))
 		return false;
 	*s = from;
-	*ret = negative ? -(int64_t)value : (int64_t)value;
+	*ret = (int64_t)(negative ? 0 - value : value);
 	return true;
 }
 

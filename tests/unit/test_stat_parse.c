@@ -135,6 +135,21 @@ Test(stat_parse, stat_rows)
 		{ RAW("7 (x) S 1 2 3 " NUMBERS
 		      "0 0 0 0 0 2 1 0 0 17 5 0 0 0 0 0 1 1 1 1 1 1 1 0\n\n"),
 		  -EINVAL, "more than a line" },
+		{ RAW("7 (x) S 0 -1 -1 " REST), 0, "one that its parent has just reaped" },
+		{ RAW("7 (x) S 1 -2147483648 2147483647 " REST), 0, "as far as an int goes" },
+		{ RAW("7 (x) S 1 2147483648 3 " REST), -EINVAL, "no group" },
+		{ RAW("7 (x) S 1 -2147483649 3 " REST), -EINVAL, "nor this" },
+		{ RAW("7 (x) S 1 4294967298 3 " REST), -EINVAL, "one that would be group 2" },
+		{ RAW("7 (x) S 1 2 2147483648 " REST), -EINVAL, "no session" },
+		{ RAW("7 (x) S 1 2 3 " NUMBERS
+		      "0 0 0 0 -9223372036854775808 2 1 0 0 17 5 0 0 0 0 0 1 1 1 1 1 1 1 139\n"),
+		  0, "the smallest number" },
+		{ RAW("7 (x) S 1 2 3 " NUMBERS
+		      "0 0 0 0 -9223372036854775809 2 1 0 0 17 5 0 0 0 0 0 1 1 1 1 1 1 1 139\n"),
+		  -EINVAL, "one less" },
+		{ RAW("7 (x) S 1 2 3 " NUMBERS
+		      "0 0 0 0 0 2 1 0 0 17 5 0 0 0 0 0 1 1 1 1 1 1 1 2147483648\n"),
+		  -EINVAL, "no exit code" },
 		{ RAW("7 (x) S  1 2 3 " REST), -EINVAL, "two blanks" },
 		{ RAW("7 x S 1 2 3 " REST), -EINVAL, "no name" },
 		{ RAW("7 x) S 1 2 3 " REST), -EINVAL, "half of a name" },
