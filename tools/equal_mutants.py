@@ -5,10 +5,46 @@ By file, and by what mutate-guards says is broken. One that a test does notice m
 """
 
 NO_MEMORY = "where memory runs out; tests/unit/test_ledger_memory.c holds it, which is left out"
+OUT_OF_MEMORY = "where memory runs out; tests/faults/test_memory.py holds it"
 
 EQUAL: dict[str, dict[str, str]] = {
     "src/act/act.c": {
         "act_pin: `pidfd < 0` with <=": "the directory, opened before, took the lowest free number",
+    },
+    "src/app/reap.c": {
+        "add_intent: `s` is true": "who is pinned still was seen by the second look",
+        "look_again: `!pins` is false": OUT_OF_MEMORY,
+        "pause_a_little: `getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice)` is false":
+            "without a random number the pause is as short as it may be",
+        "pause_a_little: `getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice)` is true":
+            "the clock's last byte is as uneven, to whoever does not know when a sweep begins",
+        "reap_step: `added < 0` with <=": "there is no error yet, and 0 is none",
+    },
+    "src/app/reap_helpers.c": {
+        "add_helper: `r->config->protect.wants_cgroup` is true":
+            "where no rule asks, nobody looks at what was read",
+        "reap_find_new_helpers: `err > 0` with >=":
+            "none was added then, and audit_log_append() of no lines does nothing",
+    },
+    "src/base/fs.c": {
+        "fs_close: `*fd >= 0` is true": "close(2) of no descriptor does nothing but set errno",
+        "fs_make_dirs: `!copy` is false": OUT_OF_MEMORY,
+        "fs_read_all: `!more` is false": OUT_OF_MEMORY,
+        "fs_read_all: `room > max / 2` is true": "it takes more memory at once, and reads the same",
+        "fs_read_all: `room > max / 2` with >=": "twice the half is the limit, or one less",
+        "fs_read_some: `len < size` is true": "a read of no bytes ends it as well",
+        "fs_read_some: `len < size` with <=": "a read of no bytes ends it as well",
+        "fs_replace: `asprintf(&aside, \"%s.%016\" PRIx64, path, suffix) < 0` with <=":
+            "it prints something",
+        "fs_replace: `r < 0` is true": "what was renamed has that name no more",
+        "fs_replace: `r < 0` with <=": "what was renamed has that name no more",
+        "fs_write_all: `n < 0` with <=": "no write(2) of something takes nothing",
+        "fs_write_all: `n < 0` with <=, 2": "no write(2) of something takes nothing",
+    },
+    "src/base/pin.c": {
+        "pin_make_room: `setrlimit(RLIMIT_NOFILE, &limit) < 0` with <=":
+            "asked again, the kernel says what was set",
+        "pin_pidfd: `pid < 1` is false": "pidfd_open(2) refuses such a number with EINVAL",
     },
     "src/correlate/exits.c": {
         "exits_ask: `count > CRASHES_MAX` with >=":
@@ -135,6 +171,16 @@ EQUAL: dict[str, dict[str, str]] = {
         "compare: `p->bytes > q->bytes` with >=": "they are not equal here",
         "plan_make: `count` is true": "qsort(3) sorts none then; only UBSan minds its NULL",
         "plan_make: `limits->per_hour > kills_last_hour` with >=": "their difference is 0, too",
+    },
+    "src/observe/diag_reply.c": {
+        "message_next: `left < sizeof(ret->head)` is false":
+            "no message is shorter than its head; that it is read too far the sanitizers hold",
+    },
+    "src/observe/marker_file.c": {
+        "marker_file_continues: `(uint64_t)st->st_size < f->offset` is false":
+            "the bytes before the offset cannot be read where the file ends before it",
+        "marker_file_read: `n > 0` with >=, 2": "of no bytes nothing is taken, and the end is the end",
+        "marker_file_read: `f->offset != begin` is true": "the same bytes have the same hash",
     },
     "src/observe/marker_parse.c": {
         "came_before: `t.len > name.len` is true":

@@ -201,11 +201,7 @@ static int write_intents(struct reap *r)
 		if (r->victims[i].stage == ACT_PINNED)
 			err = add_intent(r, &r->victims[i], &lines);
 	}
-	if (err == 0 && lines.failed)
-		err = -ENOMEM;
-	if (err == 0 && lines.len)
-		err = audit_log_append(r->log, &lines, true);
-	return err;
+	return err < 0 ? err : audit_log_append(r->log, &lines, true);
 }
 
 static void hold_all(struct reap *r, const char *why)
@@ -349,7 +345,7 @@ bool reap_step(struct reap *r, uint64_t now_ms)
 	while (alive && !r->settled && r->rounds++ < REAP_ROUNDS_MAX) {
 		int added = reap_find_new_helpers(r);
 
-		if (added < 0)
+		if (added < 0 && !r->error)
 			r->error = added;
 		if (added <= 0)
 			r->settled = true;

@@ -273,8 +273,6 @@ int reap_find_new_helpers(struct reap *r)
 		reap_spare_pending(r, &now.snapshot);
 		err = add_new(r, &now.snapshot, &lines);
 	}
-	if (err >= 0 && lines.failed)
-		err = -ENOMEM;
 	if (err > 0) {
 		int written = audit_log_append(r->log, &lines, true);
 

@@ -6,7 +6,11 @@
 #define REAPER_TESTS_REAP_SCENE_H
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <unistd.h>
 
 #include "app/reap.h"
 #include "base/clock.h"
@@ -103,6 +107,27 @@ static inline int outcome_of(const struct scene *s, pid_t pid)
 static inline void await_end(const struct victim *v)
 {
 	cr_assert_eq(pin_wait(v->pidfd, LIVE_WAIT_MS), 1);
+}
+
+/* Leaves room for that many descriptors. @return what was allowed before. */
+static inline struct rlimit allow_descriptors(rlim_t more)
+{
+	struct rlimit before, few;
+	int end = 0, next;
+
+	for (int fd = 0; fd < FD_SETSIZE; fd++)
+		end = fcntl(fd, F_GETFD) < 0 ? end : fd + 1;
+	/* No number below the last one that is in use is left free. */
+	do
+		next = dup(0);
+	while (next >= 0 && next < end);
+	cr_assert_geq(next, 0);
+	(void)close(next);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = (rlim_t)next + more;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	return before;
 }
 
 #endif

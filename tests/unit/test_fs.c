@@ -3,11 +3,123 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fs.h"
+
+/* What the kernel is made to say of the next calls. */
+static unsigned calls, fails_at; /* the call of that number; 0: none */
+static int error;
+static size_t at_once; /* bytes that one call takes; 0: all */
+
+/* @return true if that call is to fail. */
+static bool fails(void)
+{
+	bool now = fails_at && ++calls == fails_at;
+
+	if (now)
+		errno = error;
+	return now;
+}
+
+static void fail(unsigned at, int with)
+{
+	calls = 0;
+	fails_at = at;
+	error = with;
+}
+
+ssize_t __real_read(int fd, void *buf, size_t size);
+ssize_t __wrap_read(int fd, void *buf, size_t size);
+ssize_t __wrap_read(int fd, void *buf, size_t size)
+{
+	return fails() ? -1 : __real_read(fd, buf, at_once ? MIN(size, at_once) : size);
+}
+
+/* What read() is where the C library knows how long buf is. */
+ssize_t __wrap___read_chk(int fd, void *buf, size_t size, size_t room);
+ssize_t __wrap___read_chk(int fd, void *buf, size_t size, size_t room)
+{
+	cr_assert_leq(size, room);
+	return __wrap_read(fd, buf, size);
+}
+
+ssize_t __real_write(int fd, const void *buf, size_t size);
+ssize_t __wrap_write(int fd, const void *buf, size_t size);
+ssize_t __wrap_write(int fd, const void *buf, size_t size)
+{
+	return fails() ? -1 : __real_write(fd, buf, at_once ? MIN(size, at_once) : size);
+}
+
+static int close_error, mode_error, random_error, name_error, open_error, open_at_error;
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd)
+{
+	int r = __real_close(fd);
+
+	errno = close_error ? close_error : errno;
+	return close_error ? -1 : r;
+}
+
+int __real_fchmod(int fd, mode_t mode);
+int __wrap_fchmod(int fd, mode_t mode);
+int __wrap_fchmod(int fd, mode_t mode)
+{
+	errno = mode_error ? mode_error : errno;
+	return mode_error ? -1 : __real_fchmod(fd, mode);
+}
+
+ssize_t __real_getrandom(void *buf, size_t size, unsigned flags);
+ssize_t __wrap_getrandom(void *buf, size_t size, unsigned flags);
+ssize_t __wrap_getrandom(void *buf, size_t size, unsigned flags)
+{
+	errno = random_error ? random_error : errno;
+	return random_error ? -1 : __real_getrandom(buf, size, flags);
+}
+
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to)
+{
+	errno = name_error ? name_error : errno;
+	return name_error ? -1 : __real_rename(from, to);
+}
+
+int __real_open(const char *name, int flags, ...);
+int __wrap_open(const char *name, int flags, ...);
+int __wrap_open(const char *name, int flags, ...)
+{
+	va_list rest;
+	mode_t mode;
+
+	va_start(rest, flags);
+	mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+	va_end(rest);
+	errno = open_error ? open_error : errno;
+	return open_error ? -1 : __real_open(name, flags, mode);
+}
+
+int __real_openat(int at, const char *name, int flags, ...);
+int __wrap_openat(int at, const char *name, int flags, ...);
+int __wrap_openat(int at, const char *name, int flags, ...)
+{
+	errno = open_at_error ? open_at_error : errno;
+	return open_at_error ? -1 : __real_openat(at, name, flags);
+}
+
+/* What openat() is where its flags are no constant, and the C library looks at them. */
+int __real___openat_2(int at, const char *name, int flags);
+int __wrap___openat_2(int at, const char *name, int flags);
+int __wrap___openat_2(int at, const char *name, int flags)
+{
+	errno = open_at_error ? open_at_error : errno;
+	return open_at_error ? -1 : __real___openat_2(at, name, flags);
+}
 
 static char dir[] = "/tmp/reaper-fs-XXXXXX";
 
@@ -67,6 +179,15 @@ static unsigned entries(void)
 	return count - 2;
 }
 
+static mode_t mode_of(const char *path)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(path, &st), 0, "%s: %s", path, strerror(errno));
+	cr_assert(S_ISDIR(st.st_mode));
+	return st.st_mode & 07777;
+}
+
 Test(fs, close_keeps_errno_and_forgets)
 {
 	int fd = open("/", O_RDONLY | O_CLOEXEC), none = -1, stale = fd;
@@ -95,6 +216,84 @@ Test(fs, read_at_cuts_and_ends)
 	cr_assert_eq(fs_read_at(at, "f", bytes, 0), -EINVAL);
 	cr_assert_eq(fs_read_at(at, "none", bytes, sizeof(bytes)), -ENOENT);
 	cr_assert_eq(fs_read_at(at, ".", bytes, sizeof(bytes)), -EISDIR);
+}
+
+/* Whatever a number of signals leave of a read. */
+Test(fs, reads_go_on_after_a_signal)
+{
+	_cleanup_free_ char *all = NULL;
+	_cleanup_close_ int fd = -1;
+	char bytes[8] = "", around[64];
+	size_t len;
+
+	put("f", "abcdefgh", 8);
+	fd = open("f", O_RDONLY | O_CLOEXEC);
+	at_once = 3;
+	fail(2, EINTR);
+	cr_expect_eq(fs_read_at(AT_FDCWD, "f", bytes, sizeof(bytes)), 7);
+	cr_expect_str_eq(bytes, "abcdefg");
+	fail(2, EINTR);
+	cr_expect_eq(fs_read_all(fd, 8, &all, &len), 0);
+	cr_expect_eq(len, 8);
+	memset(around, 'x', sizeof(around));
+	fail(2, EIO);
+	cr_expect_eq(fs_read_at(AT_FDCWD, "f", around + 32, sizeof(bytes)), -EIO);
+	cr_expect_null(memchr(around, '\0', sizeof(around)), "no NUL is put anywhere");
+	fail(0, 0);
+	errno = EINTR;
+	cr_expect_eq(fs_read_at(AT_FDCWD, "f", bytes, sizeof(bytes)), 7, "of long ago");
+}
+
+Test(fs, writes_go_on_after_a_signal)
+{
+	_cleanup_close_ int fd = open("f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	char bytes[16];
+
+	at_once = 3;
+	fail(2, EINTR);
+	cr_expect_eq(fs_write_all(fd, "abcdefgh", 8), 0);
+	at_once = 0;
+	cr_expect_eq(fs_read_at(AT_FDCWD, "f", bytes, sizeof(bytes)), 8);
+	cr_expect_str_eq(bytes, "abcdefgh");
+	at_once = 3;
+	fail(2, ENOSPC);
+	cr_expect_eq(fs_write_all(fd, "abcdefgh", 8), -ENOSPC);
+	fail(0, 0);
+	errno = EINTR;
+	cr_expect_eq(fs_write_all(fd, "abcdefgh", 8), 0, "of long ago");
+	at_once = 0;
+}
+
+/* Where the standard input is closed, the lowest free descriptor is 0. */
+Test(fs, descriptor_0_is_one_like_all)
+{
+	int input = dup(STDIN_FILENO), none = STDIN_FILENO, read_at, replaced, made, held;
+	_cleanup_close_ int at = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char bytes[8];
+	DIR *all;
+
+	put("f", "abc", 3);
+	fs_close(&none);
+	cr_expect_eq(fcntl(STDIN_FILENO, F_GETFD), -1, "it was closed");
+	errno = EXDEV;
+	read_at = (int)fs_read_at(AT_FDCWD, "f", bytes, sizeof(bytes));
+	errno = EXDEV;
+	replaced = fs_replace("g", "x", 1, 0644);
+	errno = EXDEV;
+	made = fs_make_dirs("one/two/three", 0755);
+	errno = EXDEV;
+	all = fs_open_dir(AT_FDCWD, "one");
+	held = all ? dirfd(all) : -1;
+	if (all)
+		closedir(all);
+	dup2(input, STDIN_FILENO);
+	fs_close(&input);
+	cr_expect_eq(read_at, 3);
+	cr_expect_eq(replaced, 0);
+	cr_expect_eq(made, 0);
+	cr_expect_eq(mode_of("one/two/three"), 0755);
+	cr_expect_eq(held, 0);
+	cr_expect_null(fs_open_dir(at, "nowhere"));
 }
 
 Test(fs, read_at_does_not_wait_for_a_writer)
@@ -139,6 +338,24 @@ Test(fs, read_all_refuses_more)
 	cr_assert_eq(fs_read_all(-1, 3, &bytes, &len), -EBADF);
 }
 
+/* However its room grows up to the limit. */
+Test(fs, read_all_refuses_one_byte_more)
+{
+	static const size_t limits[] = { 4095, 4096, 4097, 5000, 8191, 8192, 8193, 9999 };
+	char big[10000];
+
+	memset(big, 'x', sizeof(big));
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		_cleanup_close_ int fd = -1;
+		char *bytes = NULL;
+		size_t len;
+
+		put("f", big, limits[i] + 1);
+		fd = open("f", O_RDONLY | O_CLOEXEC);
+		cr_expect_eq(fs_read_all(fd, limits[i], &bytes, &len), -EFBIG, "%zu", limits[i]);
+	}
+}
+
 Test(fs, replace_makes_and_replaces)
 {
 	struct stat first, second;
@@ -169,6 +386,42 @@ Test(fs, replace_leaves_nothing_on_error)
 	cr_assert_eq(fs_write_all(full, "x", 1), -ENOSPC);
 }
 
+/* What cannot be made sure of is not put into its place. */
+Test(fs, replace_says_every_error)
+{
+	static const struct {
+		int *error;
+		const char *why;
+	} rows[] = {
+		{ &close_error, "the disk was full after all" },
+		{ &mode_error, "it would be everybody's" },
+		{ &random_error, "no name aside" },
+		{ &name_error, "it cannot be put into its place" },
+	};
+	char bytes[16];
+
+	put("f", "old", 3);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int r;
+
+		*rows[i].error = EDQUOT;
+		r = fs_replace("f", "new", 3, 0644);
+		*rows[i].error = 0;
+		cr_expect_eq(r, -EDQUOT, "%s", rows[i].why);
+		cr_expect_eq(fs_read_at(AT_FDCWD, "f", bytes, sizeof(bytes)), 3);
+		cr_expect_str_eq(bytes, "old", "%s", rows[i].why);
+		cr_expect_eq(entries(), 1, "%s", rows[i].why);
+	}
+	fail(1, ENOSPC);
+	close_error = EDQUOT;
+	cr_expect_eq(fs_replace("f", "new", 3, 0644), -ENOSPC, "the first error is told");
+	close_error = 0;
+	fail(1, ENOSPC);
+	mode_error = EDQUOT;
+	cr_expect_eq(fs_replace("f", "new", 3, 0644), -ENOSPC, "the first error is told");
+	mode_error = 0;
+}
+
 Test(fs, replace_replaces_a_link_and_not_its_target)
 {
 	struct stat st;
@@ -181,15 +434,6 @@ Test(fs, replace_replaces_a_link_and_not_its_target)
 	cr_assert(S_ISREG(st.st_mode));
 	cr_assert_eq(fs_read_at(AT_FDCWD, "target", bytes, sizeof(bytes)), 3);
 	cr_assert_str_eq(bytes, "old");
-}
-
-static mode_t mode_of(const char *path)
-{
-	struct stat st;
-
-	cr_assert_eq(stat(path, &st), 0, "%s: %s", path, strerror(errno));
-	cr_assert(S_ISDIR(st.st_mode));
-	return st.st_mode & 07777;
 }
 
 Test(fs, make_dirs)
@@ -212,6 +456,24 @@ Test(fs, make_dirs)
 
 Test(fs, make_dirs_errors)
 {
+	mode_error = EROFS;
+	cr_assert_eq(fs_make_dirs("made", 0755), -EROFS);
+	mode_error = 0;
+	open_at_error = EMFILE;
+	cr_assert_eq(fs_make_dirs("made", 0755), -EMFILE, "it is there");
+	open_at_error = ENOENT;
+	cr_assert_eq(fs_make_dirs("made", 0755), -EEXIST, "it went meanwhile");
+	errno = EXDEV;
+	cr_assert_eq(fs_make_dirs("new", 0755), -ENOENT, "so did what was made");
+	open_at_error = 0;
+	open_error = EMFILE;
+	cr_assert_eq(fs_make_dirs("made", 0755), -EMFILE);
+	open_error = 0;
+	cr_assert_eq(chdir("made"), 0);
+	cr_assert_eq(rmdir("../made"), 0);
+	cr_assert_eq(fs_make_dirs("below", 0755), -ENOENT, "nothing can be made where we are");
+	cr_assert_eq(chdir(dir), 0);
+	cr_assert_eq(rmdir("new"), 0);
 	put("file", "", 0);
 	cr_assert_eq(fs_make_dirs("file", 0755), -ENOTDIR);
 	cr_assert_eq(fs_make_dirs("file/x", 0755), -ENOTDIR);

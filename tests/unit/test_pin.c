@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,36 @@
 #include "live.h"
 
 TestSuite(pin, .timeout = 60);
+
+/* What the kernel is made to say. */
+static int pidfd_error, set_limit_error;
+static unsigned get_limit_fails; /* the call of that number, from now on */
+
+int __real_pidfd_open(pid_t pid, unsigned flags);
+int __wrap_pidfd_open(pid_t pid, unsigned flags);
+int __wrap_pidfd_open(pid_t pid, unsigned flags)
+{
+	errno = pidfd_error ? pidfd_error : errno;
+	return pidfd_error ? -1 : __real_pidfd_open(pid, flags);
+}
+
+int __real_setrlimit(int what, const struct rlimit *limit);
+int __wrap_setrlimit(int what, const struct rlimit *limit);
+int __wrap_setrlimit(int what, const struct rlimit *limit)
+{
+	errno = set_limit_error ? set_limit_error : errno;
+	return set_limit_error ? -1 : __real_setrlimit(what, limit);
+}
+
+int __real_getrlimit(int what, struct rlimit *limit);
+int __wrap_getrlimit(int what, struct rlimit *limit);
+int __wrap_getrlimit(int what, struct rlimit *limit)
+{
+	if (!get_limit_fails || --get_limit_fails)
+		return __real_getrlimit(what, limit);
+	errno = EPERM;
+	return -1;
+}
 
 Test(pin, opens_a_living_process)
 {
@@ -38,6 +70,61 @@ Test(pin, nobody)
 	cr_assert_eq(pin_pidfd(-1, 0), -ESRCH);
 	cr_assert_eq(pin_pidfd(-1, -1), -ESRCH);
 	cr_assert_eq(pin_pidfd(-1, 4194304), -ESRCH);
+}
+
+Test(pin, the_first_process_is_one_like_all)
+{
+	_cleanup_close_ int dirfd = pin_open(1);
+	_cleanup_close_ int pidfd = -1;
+
+	cr_assert_neq(dirfd, -ESRCH);
+	if (dirfd < 0)
+		cr_skip_test("/proc/1 is not to be seen here");
+	pidfd = pin_pidfd(dirfd, 1);
+	cr_assert_geq(pidfd, 0);
+}
+
+/* Where the standard input is closed, the lowest free descriptor is 0. */
+Test(pin, descriptor_0_is_one_like_all)
+{
+	int input = dup(STDIN_FILENO), own = pin_open(getpid());
+	int dirfd, pidfd, none = STDIN_FILENO;
+
+	cr_assert_geq(own, 0);
+	fs_close(&none);
+	errno = EXDEV;
+	dirfd = pin_open(getpid());
+	none = STDIN_FILENO;
+	fs_close(&none);
+	errno = EXDEV;
+	pidfd = pin_pidfd(own, getpid());
+	dup2(input, STDIN_FILENO);
+	cr_assert_eq(dirfd, 0);
+	cr_assert_eq(pidfd, 0);
+	fs_close(&own);
+	fs_close(&input);
+}
+
+Test(pin, what_the_kernel_says_of_a_number)
+{
+	static const struct {
+		int error;
+		int r;
+		const char *why;
+	} rows[] = {
+		{ ESRCH, -ESRCH, "nobody has it" },
+		{ EINVAL, -ESRCH, "a thread has it" },
+		{ ENOENT, -ESRCH, "the same, on later kernels" },
+		{ EMFILE, -EMFILE, "there is no descriptor: it may well be there" },
+		{ ENOSYS, -ENOSYS, "there are no pidfds: nothing can be ended" },
+	};
+	_cleanup_close_ int dirfd = pin_open(getpid());
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		pidfd_error = rows[i].error;
+		cr_expect_eq(pin_pidfd(dirfd, getpid()), rows[i].r, "%s", rows[i].why);
+	}
+	pidfd_error = 0;
 }
 
 Test(pin, a_zombie_is_there_but_has_ended)
@@ -80,6 +167,23 @@ Test(pin, as_many_descriptors_as_allowed)
 	cr_expect_eq(few.rlim_cur, limit.rlim_max);
 }
 
+Test(pin, as_many_descriptors_as_there_are)
+{
+	struct rlimit limit, few;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = 64;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	set_limit_error = EPERM;
+	cr_expect_eq(pin_make_room(), 64, "no more are to be had");
+	get_limit_fails = 2;
+	cr_expect_eq(pin_make_room(), 0, "nobody knows");
+	get_limit_fails = 1;
+	cr_expect_eq(pin_make_room(), 0, "nor here");
+	set_limit_error = 0;
+}
+
 Test(pin, without_descriptors_nobody_looks_dead)
 {
 	pid_t pid = live_start(live_pause, NULL);
@@ -119,4 +223,25 @@ Test(pin, wait_ends_with_the_process)
 	cr_assert_geq(live_now_ms() - before, 99);
 	live_end(pid);
 	cr_assert_eq(pin_wait(pidfd, LIVE_WAIT_MS), 1);
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+Test(pin, wait_ends_with_a_signal)
+{
+	const struct sigaction ring = { .sa_handler = on_alarm };
+	const struct itimerval soon = { .it_interval.tv_usec = 50000, .it_value.tv_usec = 50000 };
+	const struct itimerval never = { 0 };
+	_cleanup_close_ int dirfd = pin_open(getpid());
+	_cleanup_close_ int pidfd = pin_pidfd(dirfd, getpid());
+	int r;
+
+	cr_assert_eq(sigaction(SIGALRM, &ring, NULL), 0);
+	cr_assert_eq(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	r = pin_wait(pidfd, LIVE_WAIT_MS);
+	cr_assert_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
+	cr_assert_eq(r, -EINTR);
 }
