@@ -309,7 +309,7 @@ int history_file_load(const char *state_dir, const char *boot_id, uint64_t now_m
 		r = history_file_parse(bytes, len, boot_id, h);
 	if (!r && speaks_of_the_future(h, now_ms))
 		history_done(h);
-	return r == -ENOMEM ? r : 0;
+	return state_file_is_none(r) ? 0 : r;
 }
 
 int history_file_save(const char *state_dir, const char *boot_id, const struct history *h)

@@ -41,11 +41,11 @@ void history_file_format(const struct history *h, const char *boot_id, struct bu
 
 /**
  * Reads state_dir/history. A missing, foreign or torn one, and one that speaks of times to come, is
- * an empty one.
+ * an empty one. One that cannot be read just now is not: it may hold kills of the last hour.
  *
  * @param now_ms	boot clock.
  * @param h	empty.
- * @return 0; -ENOMEM.
+ * @return 0; -ENOMEM, -EIO, -EMFILE and the like.
  */
 int history_file_load(const char *state_dir, const char *boot_id, uint64_t now_ms,
 		      struct history *h) _must_check_;

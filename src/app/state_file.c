@@ -91,10 +91,14 @@ static int open_ours(const char *state_dir, const char *name)
 	struct stat st;
 
 	dirfd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dirfd < 0 || fstat(dirfd, &st) || fs_distrust_dir(&st, geteuid()))
+	if (dirfd < 0 || fstat(dirfd, &st))
+		return -errno;
+	if (fs_distrust_dir(&st, geteuid()))
 		return -EPERM;
 	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) || fs_distrust(&st, geteuid()))
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (fs_distrust(&st, geteuid()))
 		return -EPERM;
 	if (st.st_uid != geteuid() || (st.st_mode & 07777) != FILE_MODE)
 		return -EPERM;
@@ -107,6 +111,23 @@ int state_file_read(const char *state_dir, const char *name, size_t max, char **
 	_cleanup_close_ int fd = open_ours(state_dir, name);
 
 	return fd < 0 ? fd : fs_read_all(fd, max, ret_bytes, ret_len);
+}
+
+bool state_file_is_none(int err)
+{
+	switch (-err) {
+	case ENOENT:
+	case ENOTDIR:
+	case EACCES:
+	case EPERM:
+	case ELOOP: /* a symbolic link */
+	case ENXIO: /* a socket */
+	case EFBIG:
+	case EINVAL:
+		return true;
+	default:
+		return false;
+	}
 }
 
 int state_file_write(const char *state_dir, const char *name, const struct buf *text)

@@ -6,6 +6,7 @@
 #ifndef REAPER_APP_STATE_FILE_H
 #define REAPER_APP_STATE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,10 +45,18 @@ int state_file_u64(const char *text, uint64_t *ret) _must_check_;
  * Reads a file of state_dir whole, if directory and file are this user's alone.
  *
  * @param ret_bytes	NUL-ended, owned by the caller.
- * @return 0; -ENOMEM; -EPERM: missing, or not to be believed; -EFBIG.
+ * @return 0; -EPERM: not to be believed; -ENOENT; -EFBIG; other negative errno.
  */
 int state_file_read(const char *state_dir, const char *name, size_t max, char **ret_bytes,
 		    size_t *ret_len) _must_check_;
+
+/**
+ * Tells what an error of state_file_read() or state_file_parse() means.
+ *
+ * @return true: the file is missing, not this user's alone, or not whole, and one begins afresh; false:
+ *         it may well be there, and could not be read just now.
+ */
+bool state_file_is_none(int err);
 
 /** Writes it aside and renames it into place, 0640. @return 0; negative errno. */
 int state_file_write(const char *state_dir, const char *name, const struct buf *text) _must_check_;

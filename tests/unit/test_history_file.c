@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "tmpdir.h"
@@ -399,6 +400,25 @@ Test(history_file, another_boot_starts_afresh)
 	cr_assert_eq(history_kill(&h, 5), 0);
 	cr_assert_eq(history_file_save(d.path, "11234567-89ab-cdef-0123-456789abcdef", &h), 0);
 	cr_expect_eq(loaded(&d), 0);
+}
+
+/* It may hold the kills of the last hour: to go on without them would double what the limits allow. */
+Test(history_file, what_cannot_be_read_now_is_not_missing)
+{
+	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
+	_cleanup_history_ struct history h = { 0 };
+	_cleanup_history_ struct history read = { 0 };
+	struct rlimit limit, none;
+
+	cr_assert_eq(history_kill(&h, 5), 0);
+	cr_assert_eq(history_file_save(d.path, BOOT, &h), 0);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = limit.rlim_max };
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	cr_expect_eq(history_file_load(d.path, BOOT, NOW, &read), -EMFILE);
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cr_expect_eq(history_file_load(d.path, BOOT, NOW, &read), 0);
+	cr_expect_eq(read.kill_count, 1);
 }
 
 #define TEXT HEADER "kill 5\n"
