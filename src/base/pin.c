@@ -24,9 +24,20 @@ int pin_open(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Needs no descriptor: to be out of them must not look like a death, nor must any other error. */
+static int pin_ask(int dirfd)
+{
+	struct stat st;
+
+	if (fstatat(dirfd, "stat", &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	return errno == ENOENT ? -ESRCH : -errno;
+}
+
 int pin_pidfd(int dirfd, pid_t pid)
 {
 	_cleanup_close_ int pidfd = -1;
+	int r;
 
 	if (pid < 1)
 		return -ESRCH;
@@ -37,17 +48,13 @@ int pin_pidfd(int dirfd, pid_t pid)
 	 * A number is not given away while its process is there. So if the directory answers now,
 	 * its process had the number when the pidfd was opened.
 	 */
-	if (!pin_alive(dirfd))
-		return -ESRCH;
-	return TAKE_FD(pidfd);
+	r = pin_ask(dirfd);
+	return r < 0 ? r : TAKE_FD(pidfd);
 }
 
-/* Needs no descriptor: to be out of them must not look like a death. */
 bool pin_alive(int dirfd)
 {
-	struct stat st;
-
-	return fstatat(dirfd, "stat", &st, AT_SYMLINK_NOFOLLOW) == 0;
+	return pin_ask(dirfd) == 0;
 }
 
 int pin_wait(int pidfd, int timeout_ms)

@@ -23,7 +23,8 @@ int pin_open(pid_t pid) _must_check_;
  * Opens a pidfd of the process behind a pinned directory: by number, and then the directory must
  * still answer, which proves that the number was its own all the while.
  *
- * @return the pidfd, owned by the caller; -ESRCH: gone; -ENOSYS: this kernel has none; -EMFILE.
+ * @return the pidfd, owned by the caller; -ESRCH: gone; -ENOSYS: this kernel has none; -EMFILE; what
+ *         else the directory answered, which tells of no end.
  */
 int pin_pidfd(int dirfd, pid_t pid) _must_check_;
 

@@ -127,6 +127,12 @@ Test(pin, what_the_kernel_says_of_a_number)
 	pidfd_error = 0;
 }
 
+/* A worker that is told as gone while it is there is a leak that nobody looks for any more. */
+Test(pin, what_cannot_be_asked_has_not_ended)
+{
+	cr_assert_eq(pin_pidfd(-1, getpid()), -EBADF);
+}
+
 Test(pin, a_zombie_is_there_but_has_ended)
 {
 	pid_t pid = live_start(live_pause, NULL);
