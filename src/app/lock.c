@@ -45,6 +45,12 @@ static int open_dir(const char *path, mode_t mode)
 	return TAKE_FD(fd);
 }
 
+/* That another holds it is the word of flock(2) alone: open(2) says the same of a file that is leased. */
+static int other_errno(int err)
+{
+	return err == -EWOULDBLOCK ? -EBUSY : err;
+}
+
 /* Tells whether the directory still shows the file that was opened. */
 static bool is_still_there(int dirfd, const struct stat *st)
 {
@@ -54,7 +60,8 @@ static bool is_still_there(int dirfd, const struct stat *st)
 	       now.st_ino == st->st_ino;
 }
 
-/* One attempt. Returns the descriptor; -EAGAIN with *ret_gone: the file was removed meanwhile. */
+/* One attempt. Returns the descriptor; -EWOULDBLOCK: another holds it, or with *ret_gone: the file was
+ * removed meanwhile. */
 static int take_once(int dirfd, bool *ret_gone)
 {
 	_cleanup_close_ int fd = -1;
@@ -64,7 +71,7 @@ static int take_once(int dirfd, bool *ret_gone)
 	fd = openat(dirfd, LOCK_NAME, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
 		    FILE_MODE);
 	if (fd < 0 || fstat(fd, &st))
-		return -errno;
+		return other_errno(-errno);
 	if (st.st_nlink == 0) {
 		*ret_gone = true;
 		return -EAGAIN;
@@ -87,8 +94,8 @@ int lock_take(const char *state_dir, const char *marker_dir)
 
 	dirfd = open_dir(state_dir, lies_in(marker_dir, state_dir) ? SHARED_DIR_MODE : DIR_MODE);
 	if (dirfd < 0)
-		return dirfd;
+		return other_errno(dirfd);
 	for (int i = 0; i < ATTEMPTS && gone; i++)
 		r = take_once(dirfd, &gone);
-	return r == -EAGAIN && !gone ? -EWOULDBLOCK : r;
+	return gone ? other_errno(r) : r;
 }

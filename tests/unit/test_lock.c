@@ -190,3 +190,19 @@ Test(lock, of_somebody_else)
 	cr_assert_eq(chown(d.path, 65534, 65534), 0);
 	cr_expect_eq(lock_take(d.path, MARKERS), -EPERM);
 }
+
+/* open(2) says EWOULDBLOCK too, of a file that somebody leases: that is no reaper. */
+Test(lock, a_lease_is_no_lock)
+{
+	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
+	_cleanup_close_ int fd = lock_take(d.path, MARKERS), lease = -1;
+	char path[PATH_MAX];
+
+	fs_close(&fd);
+	lease = open(tmpdir_path(&d, "lock", path), O_RDWR | O_CLOEXEC);
+	cr_assert_geq(lease, 0);
+	(void)signal(SIGIO, SIG_IGN);
+	if (fcntl(lease, F_SETLEASE, F_WRLCK) < 0)
+		cr_skip_test("no leases here");
+	cr_expect_eq(lock_take(d.path, MARKERS), -EBUSY);
+}
