@@ -56,13 +56,15 @@ int loop_set_interval(struct loop *l, uint64_t interval_ms)
 static void read_signals(int fd, struct loop_news *ret)
 {
 	struct signalfd_siginfo info;
+	ssize_t n;
 
-	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+	while ((n = read(fd, &info, sizeof(info))) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGHUP)
 			ret->reload = true;
 		else
 			ret->stop = true;
 	}
+	ret->deaf = n < 0 && errno != EAGAIN && errno != EINTR;
 }
 
 static void read_timer(int fd, struct loop_news *ret)
@@ -83,12 +85,13 @@ static int timeout_ms(const struct reap *reap, uint64_t most_ms)
 	return wait == UNKNOWN_U64 ? -1 : (int)MIN(wait, (uint64_t)INT_MAX);
 }
 
-int loop_wait(struct loop *l, const struct reap *reap, uint64_t most_ms, struct loop_news *ret)
+/* @return 0; negative errno. */
+static int wait_for(struct loop *l, const struct reap *reap, uint64_t most_ms,
+		    struct loop_news *ret)
 {
 	size_t room = 3 + (reap ? reap->count : 0), count = 3;
 	_cleanup_free_ struct pollfd *fds = calloc(room, sizeof(*fds));
 
-	*ret = (struct loop_news){ 0 };
 	if (!fds)
 		return -ENOMEM;
 	fds[0] = (struct pollfd){ .fd = l->signals, .events = POLLIN };
@@ -105,6 +108,18 @@ int loop_wait(struct loop *l, const struct reap *reap, uint64_t most_ms, struct 
 	if (fds[1].revents)
 		read_timer(l->timer, ret);
 	return 0;
+}
+
+int loop_wait(struct loop *l, const struct reap *reap, uint64_t most_ms, struct loop_news *ret)
+{
+	int err;
+
+	*ret = (struct loop_news){ 0 };
+	err = wait_for(l, reap, most_ms, ret);
+	/* Who cannot wait must still hear that it is to stop: the signals themselves are blocked. */
+	if (err < 0)
+		read_signals(l->signals, ret);
+	return err;
 }
 
 void loop_close(struct loop *l)

@@ -23,6 +23,7 @@ struct loop_news {
 	bool stop;   /* SIGTERM or SIGINT */
 	bool reload; /* SIGHUP, however often */
 	bool tick;
+	bool deaf; /* signals cannot be read: nobody could stop it */
 };
 
 /**
@@ -40,7 +41,7 @@ int loop_set_interval(struct loop *l, uint64_t interval_ms) _must_check_;
  *
  * @param reap		what is being ended, or NULL.
  * @param most_ms	the longest wait (the service manager's watchdog, a census); UNKNOWN_U64: no limit.
- * @return 0; negative errno.
+ * @return 0; negative errno: it could not wait; what signals say is told all the same.
  */
 int loop_wait(struct loop *l, const struct reap *reap, uint64_t most_ms, struct loop_news *ret)
 	_must_check_;

@@ -20,6 +20,7 @@
 enum {
 	STATUS_EVERY_MS = 60 * 1000, /* of the status line, and of saving the history */
 	MEMORY_EVERY_MS = 10 * 1000, /* of saving how memory went, which audit and explain show */
+	RETRY_MS = 1000,             /* where it cannot wait: a signal is heard within this time */
 	HOSTS_KNOWN_MAX = 1024,
 };
 
@@ -33,7 +34,7 @@ struct watch {
 	struct notify notify;
 	int lock;
 	bool stopping;
-	int status;
+	int status;                          /* of the program, once it watches */
 	uint64_t status_ms;                  /* boot clock of the last status line; 0: none */
 	uint64_t memory_ms;                  /* of the last saving of memory; 0: none */
 	struct ident known[HOSTS_KNOWN_MAX]; /* hosts of the last sweep */
@@ -315,15 +316,24 @@ static void take_census(struct watch *w)
 		log_verbose("no census between two sweeps: %s, ignoring", strerror(-err));
 }
 
+static void stop(struct watch *w, bool deaf)
+{
+	round_stop(&w->round, "reaper was told to stop before it was gone");
+	if (deaf) {
+		log_error("cannot read signals, which could stop it: stopping now");
+		w->status = EXIT_BLIND;
+	}
+	say_text(w, EVENT_STOP, deaf ? "signals cannot be read" : "told to stop");
+	w->stopping = true;
+}
+
 static void handle(struct watch *w, struct loop_news *news)
 {
 	watch_exits_read(&w->exits, &w->round.reap);
 	if (w->round.reaping && !round_step(&w->round))
 		w->status_ms = 0; /* tell how it went */
-	if (news->stop) {
-		round_stop(&w->round, "reaper was told to stop before it was gone");
-		say_text(w, EVENT_STOP, "told to stop");
-		w->stopping = true;
+	if (news->stop || news->deaf) {
+		stop(w, !news->stop);
 		return;
 	}
 	/* A round that still ends somebody is finished with the settings it began with. */
@@ -358,12 +368,13 @@ static void run(struct watch *w)
 		struct loop_news news;
 		int err = loop_wait(&w->loop, reap, longest_wait(w), &news);
 
-		if (err < 0) {
+		news.reload |= reload_later;
+		if (err < 0 && !news.stop && !news.deaf) {
 			log_error("cannot wait: %s, trying again", strerror(-err));
-			clock_sleep_ms(w->config->interval_ms);
+			clock_sleep_ms(RETRY_MS);
+			reload_later = news.reload;
 			continue;
 		}
-		news.reload |= reload_later;
 		handle(w, &news);
 		reload_later = news.reload;
 	}
@@ -430,7 +441,7 @@ static int watch_locked(struct watch *w)
 	notify_send(&w->notify, "STOPPING=1");
 	save_history(w);
 	save_memory(w);
-	return EXIT_CLEAN;
+	return w->status;
 }
 
 int command_watch(const struct options *o, struct config *c)
