@@ -378,9 +378,12 @@ def bench(part: Part) -> None:
 
 
 def faults(part: Part) -> None:
-    """Calls and allocations of a sweep fail, and it is killed at any of its calls."""
+    """Calls and allocations of a sweep fail, and it is killed at any of its calls. Each file has one run at a
+    time, in a pid namespace of its own."""
+    files = our_files("tests/faults/test_*.py")
     if build(part, "", *GCC):
-        pytest(part, "small JVM host", "tests/faults", {})
+        with concurrent.futures.ThreadPoolExecutor(len(files)) as pool:
+            list(pool.map(lambda file: pytest(part, pathlib.Path(file).stem, file, {}), files))
 
 
 def together(part: Part, runs: dict[str, list[str]], folder: pathlib.Path) -> bool:

@@ -24,6 +24,7 @@ PROMISES = {
     "numbers given away": "N1",
     "leaks among healthy workers": "N2, N3",
     "system calls of a sweep": "N8, N10",
+    "system calls of a watch": "N8, N10",
     "signals of a sweep": "N4, N10",
     "kills of reaper itself": "N11, N13",
     "failing allocations": "N8, N10",

@@ -5,11 +5,19 @@ from __future__ import annotations
 
 import importlib.util
 import pathlib
+import shutil
+import subprocess
 import sys
+from collections.abc import Iterator
+
+import pytest
 
 SYSTEM = pathlib.Path(__file__).resolve().parents[1] / "system"
 
 sys.path.insert(0, str(SYSTEM))
+
+from harness.folders import public_folder  # noqa: E402
+from harness.minihost import MiniHost, StartHost  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("system_conftest", SYSTEM / "conftest.py")
 assert _spec is not None and _spec.loader is not None
@@ -17,8 +25,32 @@ _system = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_system)
 
 hosts = _system.hosts
-module_host = _system.module_host
 reaper_binary = _system.reaper_binary
 spare = _system.spare
 start_module_host = _system.start_module_host
 workdir = _system.workdir
+
+
+@pytest.fixture(scope="module")
+def module_host(start_module_host: StartHost) -> MiniHost:
+    """A JVM that a module has for itself. Side by side in pid namespaces of their own, JVMs would lock each
+    other's files of performance data, which are called by their pid, and complain of it."""
+    return start_module_host(prefix=["env", "JDK_JAVA_OPTIONS=-XX:-UsePerfData"])
+
+
+@pytest.fixture(scope="session")
+def shim() -> Iterator[pathlib.Path]:
+    """What reaper runs with (fail.c)."""
+    folder = public_folder("shim")
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", folder / "fail.so",
+                    pathlib.Path(__file__).with_name("fail.c")], check=True)
+    yield folder / "fail.so"
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[pathlib.Path]:
+    """Where a module's reapers have their files."""
+    path = public_folder("faults")
+    yield path
+    shutil.rmtree(path)

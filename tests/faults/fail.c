@@ -5,8 +5,12 @@
  * each thread from 1, so that it cannot tell those from the first ones of the program).
  *
  * FAIL_AT, SHORT_AT, THREAD_AT: which of them, counted from 1; 0: none. EVER_AFTER: and all that follow. At
- * the end it writes to stderr how many of each there were, and how much memory and how many descriptors
- * are left.
+ * the end it writes to stderr how many of each there were, and how much memory (of all, and of what reaper
+ * itself asked for) and how many descriptors are left.
+ *
+ * HASTE: waits are shorter by this factor, for a sweep mostly waits. HUP_AT, TERM_AT: at which of the looks of
+ * a watch it gets these signals; KILL_AFTER: seconds, and then SIGKILL; SIGTERM long before
+ * that in any case.
  *
  * What two libraries allocate is left alone, since they end the program themselves, before it has looked at
  * anybody: libseccomp 2.5.4 frees twice what it could not make larger (gen_bpf.c), libnuma (of libproc2) exits.
@@ -16,15 +20,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 struct counter {
@@ -36,16 +44,39 @@ void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
 void __libc_free(void *);
 ssize_t __read_chk(int fd, void *bytes, size_t len, size_t room);
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room);
 int __open_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
 
 static struct counter allocations, transfers, calls;
-static int begun, thread_errno;
+static int begun, thread_errno, threads_counted, haste = 1;
 static long left; /* blocks of memory */
+
+/* A signal that a watch gets. */
+static struct at_look {
+	const char *name;
+	int signal;
+	unsigned long look; /* 0: never */
+	timer_t timer;
+} at_look[] = {
+	{ .name = "HUP_AT", .signal = SIGHUP },
+	{ .name = "TERM_AT", .signal = SIGTERM },
+};
+static unsigned long looks;
 
 enum {
 	DESCRIPTORS = 1024,
+	LATEST = 20, /* part of KILL_AFTER */
+	SECOND_NS = 1000000000,
 };
+
+/* Blocks that the program itself asked for: what libraries keep depends on how far it came. */
+static struct {
+	uintptr_t from, to;    /* its code */
+	void *blocks[1 << 16]; /* by address */
+	long count;
+	int lock;
+} own;
 
 static const char *const spared[] = { "/libseccomp.so", "/libnuma.so" };
 static struct {
@@ -77,6 +108,63 @@ static int is_spared(const void *caller)
 	       (at >= range[1].from && at < range[1].to);
 }
 
+static int find_own(struct dl_phdr_info *object, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	own.from = object->dlpi_addr;
+	for (int i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_LOAD)
+			own.to = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr +
+				 object->dlpi_phdr[i].p_memsz;
+	return 1; /* the program is the first */
+}
+
+/* The place of a block, or the one where it would be put. */
+static size_t own_place(const void *p)
+{
+	const size_t last = sizeof(own.blocks) / sizeof(own.blocks[0]) - 1;
+	size_t at = ((uintptr_t)p >> 4) & last;
+
+	while (own.blocks[at] && own.blocks[at] != p)
+		at = (at + 1) & last;
+	return at;
+}
+
+static void own_take_out(size_t at)
+{
+	const size_t last = sizeof(own.blocks) / sizeof(own.blocks[0]) - 1;
+
+	own.blocks[at] = NULL;
+	/* Those behind it may have been pushed there by it. */
+	for (at = (at + 1) & last; own.blocks[at]; at = (at + 1) & last) {
+		void *p = own.blocks[at];
+
+		own.blocks[at] = NULL;
+		own.blocks[own_place(p)] = p;
+	}
+}
+
+/* @param by	who asked for it; NULL: it is given back. */
+static void count_own(void *p, const void *by)
+{
+	size_t at;
+
+	if (!p || (by && ((uintptr_t)by < own.from || (uintptr_t)by >= own.to)))
+		return;
+	while (__atomic_test_and_set(&own.lock, __ATOMIC_ACQUIRE))
+		;
+	at = own_place(p);
+	if (by && !own.blocks[at]) {
+		own.blocks[at] = p;
+		own.count++;
+	} else if (!by && own.blocks[at]) {
+		own_take_out(at);
+		own.count--;
+	}
+	__atomic_clear(&own.lock, __ATOMIC_RELEASE);
+}
+
 static void set(struct counter *c, const char *name)
 {
 	const char *at = getenv(name);
@@ -86,27 +174,84 @@ static void set(struct counter *c, const char *name)
 	c->count = 0;
 }
 
+/* No process may send a signal to another under reaper's filter, itself included: timers may. */
+static timer_t make_timer(int number, time_t after_s)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = number };
+	struct itimerspec spec = { .it_value.tv_sec = after_s };
+	timer_t timer;
+
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0 ||
+	    timer_settime(timer, 0, &spec, NULL) < 0)
+		abort();
+	return timer;
+}
+
+static void set_at_look(struct at_look *a)
+{
+	const char *look = getenv(a->name), *limit = getenv("KILL_AFTER");
+
+	if (!look || !limit)
+		return;
+	a->look = strtoul(look, NULL, 10);
+	a->timer = make_timer(a->signal, a->signal == SIGTERM ? atoi(limit) / LATEST : 0);
+}
+
+static void count_look(void)
+{
+	static const struct itimerspec now = { .it_value.tv_nsec = 1 };
+
+	looks++;
+	for (int n = 0; n < 2; n++)
+		if (at_look[n].look == looks)
+			(void)timer_settime(at_look[n].timer, 0, &now, NULL);
+}
+
 __attribute__((constructor)) static void begin(void)
 {
+	(void)dl_iterate_phdr(find_own, NULL);
 	set(&allocations, "FAIL_AT");
 	set(&transfers, "SHORT_AT");
 	set(&calls, "THREAD_AT");
+	threads_counted = getenv("THREAD_AT") != NULL;
 	thread_errno = getenv("ERRNO") ? atoi(getenv("ERRNO")) : EIO;
+	haste = getenv("HASTE") ? atoi(getenv("HASTE")) : 1;
+	for (int n = 0; n < 2; n++)
+		set_at_look(&at_look[n]);
+	if (getenv("KILL_AFTER"))
+		(void)make_timer(SIGKILL, atoi(getenv("KILL_AFTER")));
 	begun = 1;
+}
+
+/* By one call that reaper does not make, so that none of those that fail is needed. */
+static int count_descriptors(void)
+{
+	static struct pollfd fds[DESCRIPTORS];
+	static const struct timespec now;
+	int open = 0;
+
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		fds[fd].fd = fd;
+	if (syscall(SYS_ppoll, fds, DESCRIPTORS, &now, NULL, 0) < 0)
+		return -1;
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		open += !(fds[fd].revents & POLLNVAL);
+	return open;
 }
 
 __attribute__((destructor)) static void end(void)
 {
 	long blocks = left;
-	int open = 0;
+	char text[256];
+	struct iovec line = { .iov_base = text };
 
 	begun = 0;
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		open += fcntl(fd, F_GETFD) >= 0;
-	dprintf(STDERR_FILENO,
-		"allocations: %lu, transfers: %lu, calls of threads: %lu, "
-		"left: %ld blocks, %d descriptors\n",
-		allocations.count, transfers.count, calls.count, blocks, open);
+	line.iov_len = (size_t)snprintf(text, sizeof(text),
+					"allocations: %lu, transfers: %lu, calls of threads: %lu, "
+					"left: %ld blocks, %ld of reaper, %d descriptors\n",
+					allocations.count, transfers.count, calls.count, blocks,
+					own.count, count_descriptors());
+	(void)!syscall(SYS_pwritev2, STDERR_FILENO, &line, 1, -1L, -1L, 0);
 }
 
 static int hit(struct counter *c)
@@ -131,25 +276,44 @@ static void *count_block(void *p, long more)
 	return p;
 }
 
+static void *given(void *p, const void *caller)
+{
+	count_own(count_block(p, 1), caller);
+	return p;
+}
+
 void *malloc(size_t n)
 {
-	return fails(__builtin_return_address(0)) ? NULL : count_block(__libc_malloc(n), 1);
+	const void *caller = __builtin_return_address(0);
+
+	return fails(caller) ? NULL : given(__libc_malloc(n), caller);
 }
 
 void *calloc(size_t n, size_t m)
 {
-	return fails(__builtin_return_address(0)) ? NULL : count_block(__libc_calloc(n, m), 1);
+	const void *caller = __builtin_return_address(0);
+
+	return fails(caller) ? NULL : given(__libc_calloc(n, m), caller);
 }
 
 void *realloc(void *p, size_t n)
 {
-	return fails(__builtin_return_address(0)) ? NULL
-						  : count_block(__libc_realloc(p, n), p ? 0 : 1);
+	const void *caller = __builtin_return_address(0);
+	void *more;
+
+	if (fails(caller))
+		return NULL;
+	/* Before it is given back: another thread may be given it at once. */
+	count_own(p, NULL);
+	more = count_block(__libc_realloc(p, n), p ? 0 : 1);
+	count_own(more ? more : p, caller);
+	return more;
 }
 
 void free(void *p)
 {
 	(void)count_block(p, -1);
+	count_own(p, NULL);
 	__libc_free(p);
 }
 
@@ -172,10 +336,50 @@ typedef ssize_t write_fn(int, const void *, size_t);
 typedef ssize_t pread_fn(int, void *, size_t, off_t);
 typedef ssize_t writev_fn(int, const struct iovec *, int);
 typedef ssize_t recvmsg_fn(int, struct msghdr *, int);
+typedef int poll_fn(struct pollfd *, nfds_t, int);
+typedef int nanosleep_fn(const struct timespec *, struct timespec *);
+typedef int timerfd_settime_fn(int, int, const struct itimerspec *, struct itimerspec *);
+
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	REAL("poll", poll_fn);
+	return real(fds, count, timeout_ms > haste ? timeout_ms / haste : timeout_ms);
+}
+
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room)
+{
+	(void)room;
+	return poll(fds, count, timeout_ms);
+}
+
+static struct timespec shorter(struct timespec t)
+{
+	long long ns = ((long long)t.tv_sec * SECOND_NS + t.tv_nsec) / haste;
+
+	ns += !ns && (t.tv_sec || t.tv_nsec);
+	return (struct timespec){ .tv_sec = ns / SECOND_NS, .tv_nsec = ns % SECOND_NS };
+}
+
+int nanosleep(const struct timespec *wait, struct timespec *rest)
+{
+	const struct timespec less_of_it = shorter(*wait);
+
+	REAL("nanosleep", nanosleep_fn);
+	return real(&less_of_it, rest);
+}
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *spec, struct itimerspec *old)
+{
+	const struct itimerspec sooner = { .it_interval = shorter(spec->it_interval),
+					   .it_value = shorter(spec->it_value) };
+
+	REAL("timerfd_settime", timerfd_settime_fn);
+	return real(fd, flags, &sooner, old);
+}
 
 static int thread_fails(void)
 {
-	if (gettid() == getpid() || !hit(&calls))
+	if (!threads_counted || gettid() == getpid() || !hit(&calls))
 		return 0;
 	errno = thread_errno;
 	return 1;
@@ -218,10 +422,15 @@ int __open_2(const char *path, int flags)
 
 ssize_t read(int fd, void *bytes, size_t n)
 {
+	ssize_t done;
+
 	REAL("read", read_fn);
 	if (thread_fails())
 		return -1;
-	return real(fd, bytes, less(n));
+	done = real(fd, bytes, less(n));
+	if (n == sizeof(uint64_t) && done == (ssize_t)n)
+		count_look(); /* nothing but a timer is read so */
+	return done;
 }
 
 ssize_t __read_chk(int fd, void *bytes, size_t n, size_t room)

@@ -1,166 +1,99 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every system call of a sweep fails, once and from then on, and a sweep is killed at any of them.
+"""Every system call of a sweep fails, with every errno, once or from then on.
 
 Those of the thread that reads what can be kept from being read fail in test_memory.py.
 
-REAPER_FAULTS    `all`: each call with every errno (tools/soak), not with the next one in turn
+REAPER_FAULTS    `all`: the first, the middle and the last call of each site, once and from then on
 """
 
 from __future__ import annotations
 
-import itertools
-import os
 import pathlib
 import shutil
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import pytest
-from faulty import ERRNOS, LOST, Crowd, Faulty, Site, seconds, sites, wait_due
+from faulty import ERRNOS, Crowd, Failed, Fault, Faulty, Run, Scene
 from harness.binary import Reaper
 from harness.folders import public_folder
+from harness.markers import BOOT_ID
 from harness.minihost import MiniHost
 from harness.privilege import needs_strace
-
-ALL = os.environ.get("REAPER_FAULTS") == "all"
-EACH = 2  # errnos for each call, if not all
-MISSED_MOST = 5  # sites, in both attempts
-KILLS = 500  # points at which a sweep is killed
-SHOWN = 5  # of what went wrong
+from statuses import judge_sweep
 
 pytestmark = needs_strace
 
+# Sites that need not be hit, by a word of theirs.
+SELDOM: dict[str, str] = {}
+NO_FILE = ("ENOENT", "EACCES", "EPERM")
+MINUTE_MS = 60_000
 
-class Fault(NamedTuple):
-    """A call that fails, by its number among those of its name."""
 
-    call: str
-    number: int
-    errno: str
-    ever_after: bool
+def write_a_kill(reaper: Reaper) -> None:
+    """A history that knows of one, a minute ago."""
+    now_ms = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
+    path = reaper.state_dir / "history"
+    path.write_text(f"reaper-history/1 boot={BOOT_ID}\nkill {now_ms - MINUTE_MS}\n")
+    path.chmod(0o640)
 
-    def option(self) -> str:
-        return (f"inject={self.call}:error={self.errno}:when={self.number}"
-                f"{'+' if self.ever_after else ''}")
+
+LIMITED = Scene("limited", settings={"policy.max_kills_per_hour": "1"}, prepare=write_a_kill, signals=())
 
 
 @pytest.fixture(scope="module")
-def faulty(reaper_binary: pathlib.Path, module_host: MiniHost) -> Iterator[Faulty]:
-    folder = public_folder("faults")
-    found = Faulty(reaper_binary, folder, Crowd.of(module_host))
-    wait_due(found)
+def faulty(reaper_binary: pathlib.Path, folder: pathlib.Path, shim: pathlib.Path,
+           module_host: MiniHost) -> Iterator[Faulty]:
+    found = Faulty(reaper_binary, folder, shim, Crowd.of(module_host))
+    found.begin()
     yield found
-    assert found.crowd.leak.is_alive(), "a signal arrived"
-    assert all(worker.is_alive() for worker in found.crowd.kept)
-    assert found.crowd.kept[0].serves()
-    shutil.rmtree(folder)
+    assert found.crowd.is_as_it_was(), "a signal arrived"
 
 
-def look_for_sites(faulty: Faulty) -> list[Site]:
-    """The calls of a sweep in which nothing fails, which signals the leak twice."""
-    with faulty.home() as reaper:
-        run = faulty.sweep(reaper, "-e", "trace=all", *LOST)
-    faulty.judge(run)
-    assert [name for _, name, _ in run.signals] == ["SIGTERM", "SIGKILL"], run
-    return sites(run.trace)
+def test_calls_that_fail(faulty: Faulty, capsys: pytest.CaptureFixture[str]) -> None:
+    """No signal but to the leak, none without an intent, nothing left behind, an end, and the exit status
+    that fits what failed."""
 
-
-@pytest.fixture(scope="module")
-def all_sites(faulty: Faulty) -> list[Site]:
-    return look_for_sites(faulty)
-
-
-def faults(found: list[Site]) -> Iterator[Fault]:
-    """The first, the middle and the last call of each site; some errnos in turn, or all.
-
-    Not EINTR for ever: that would take a signal for each call.
-    """
-    turns = {False: itertools.cycle(ERRNOS),
-             True: itertools.cycle(errno for errno in ERRNOS if errno != "EINTR")}
-    for site in found:
-        at = site.numbers
-        for number in sorted({at[0], at[len(at) // 2], at[-1]}):
-            for ever_after, turn in turns.items():
-                for errno in itertools.islice(turn, len(ERRNOS) if ALL else EACH):
-                    yield Fault(site.call, number, errno, ever_after)
-
-
-def told(what: str, count: int, wrong: list[str], began: float,
-         capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        print(f"\n{seconds(began)}\nfigure {what}: {count} runs, {len(wrong)} wrong")
-    assert not wrong, "\n\n".join(wrong[:SHOWN])
-
-
-def test_calls_that_fail(faulty: Faulty, all_sites: list[Site],
-                         capsys: pytest.CaptureFixture[str]) -> None:
-    """No signal but to the leak, none without an intent, a documented exit status, and an end."""
-    hit: set[tuple[str, str]] = set()
-
-    def one(reaper: Reaper, fault: object) -> str | None:
-        assert isinstance(fault, Fault)
-        run = faulty.sweep(reaper, "-e", f"trace={fault.call},pidfd_send_signal",
-                           "-e", fault.option(), *LOST)
-        failed = run.failed_at()
-        if failed:
-            hit.add(failed)
+    def judge(fault: Fault, run: Run) -> None:
         faulty.judge(run)
-        return None
-
-    def missed() -> list[Site]:
-        return [site for site in look_for_sites(faulty) if (site.call, site.args) not in hit]
+        judge_sweep(run, fault.errno, faulty.crowd.leak.pid)
 
     began = time.monotonic()
-    count, wrong = faulty.each(one, faults(all_sites))
-    # Processes come and go, and with them the number of a call: what was missed is tried alone.
-    more, also = faulty.each(one, faults(missed()), at_once=1)
-    left = missed()
-    told("system calls of a sweep that fail", count + more, wrong + also, began, capsys)
-    with capsys.disabled():
-        print(f"{len(all_sites)} sites, {len(left)} missed")
-    assert len(left) <= MISSED_MOST, [str(site) for site in left]
+    done = faulty.fail_each(lambda site: True, judge)
+    done.tell("system calls of a sweep that fail", began, capsys, SELDOM)
+
+
+def test_limits_hold(reaper_binary: pathlib.Path, shim: pathlib.Path, faulty: Faulty,
+                     capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the limit of the hour is reached, nobody is signalled because the count cannot be read.
+
+    One that is missing or another's is none (reaper(8)).
+    """
+    own = public_folder("limits")
+    limited = Faulty(reaper_binary, own, shim, faulty.crowd, LIMITED)
+    limited.begin()
+
+    def judge(fault: Fault, run: Run) -> None:
+        limited.judge(run)
+        assert not run.signals or fault.errno in NO_FILE, f"the limit is forgotten: {run}"
+
+    began = time.monotonic()
+    done = limited.fail_each(lambda site: "HOME/state" in site.args, judge)
+    shutil.rmtree(own)
+    done.tell("system calls of a sweep at its limit that fail", began, capsys, SELDOM)
 
 
 def test_signals_that_fail(faulty: Faulty, capsys: pytest.CaptureFixture[str]) -> None:
     """The one call that reaches others: whatever it says, it is not made again and again."""
-
-    def one(reaper: Reaper, fault: object) -> str | None:
-        assert isinstance(fault, Fault)
-        run = faulty.sweep(reaper, "-e", "trace=pidfd_send_signal", "-e", fault.option())
-        assert run.result.rc in (0, 1, 3), run
-        assert len(run.signals) <= 2, run
-        return None
-
     began = time.monotonic()
-    # from the first call on only: what is let through would arrive
-    each = [Fault("pidfd_send_signal", 1, errno, True) for errno in ERRNOS]
-    count, wrong = faulty.each(one, each)
-    told("signals of a sweep that fail", count, wrong, began, capsys)
-
-
-def test_killed_at_a_call(faulty: Faulty, all_sites: list[Site],
-                          capsys: pytest.CaptureFixture[str]) -> None:
-    """A sweep that dies at any moment: the next one judges as if there had been none before."""
-    crowd = faulty.crowd
-    points = sorted((site.call, number) for site in all_sites for number in site.numbers)
-    every = max(1, len(points) // KILLS)
-
-    def one(reaper: Reaper, point: object) -> str | None:
-        assert isinstance(point, tuple)
-        call, number = point
-        run = faulty.sweep(reaper, "-e", f"trace={call},pidfd_send_signal",
-                           "-e", f"inject={call}:signal=SIGKILL:when={number}", *LOST)
-        for pid, _, _ in run.signals:
-            assert pid == crowd.leak.pid and pid in run.intents, run
-        audit = reaper.audit(crowd.host).expect(1)
-        assert audit.verdict(crowd.leak) == ("reap", "peer-closed"), audit
-        assert all(audit.verdict(worker)[0] == "keep" for worker in crowd.kept), audit
-        after = faulty.sweep(reaper, "-e", "trace=pidfd_send_signal", *LOST)
-        faulty.judge(after)
-        assert after.signals, f"the leak was spared: {after}"
-        return None
-
-    began = time.monotonic()
-    count, wrong = faulty.each(one, points[::every])
-    told("kills of reaper itself at a system call", count, wrong, began, capsys)
+    done = Failed([])
+    for name in ERRNOS:
+        # from the first call on only: what is let through would arrive
+        fault = Fault(("pidfd_send_signal", "", ""), 1, name, True)
+        faulty.fresh()
+        run = faulty.run("-e", "trace=pidfd_send_signal", "-e", fault.option())
+        done.count += 1
+        if run.result.rc not in (0, 1, 3) or len(run.signals) > 2:
+            done.wrong.append(f"{fault}: {run}")
+        faulty.judge_leaks(run)
+    done.tell("signals of a sweep that fail", began, capsys, SELDOM)
