@@ -1,509 +1,917 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reaper: host x daemon x workers x sockets x markers x reaper.   tools/check-model has the checks.
-   One tick = 20 s.  pool_timeout = 1 tick; the host's monitor purges before tRel can become 3 while it runs; window of `host idle` = 2 whole ticks.
-   FENCE: -DF_SIGNED -DF_PEER -DF_GONE -DF_RETIRED -DF_DECL -DF_REP -DF_IDLE.   Host: -DPOOLNONE (never reuses).   -DNT=  -DNW=             */
-#ifndef NT
-#define NT 3
-#endif
+/*
+ * A host, its daemon, its workers and its pool; sockets, markers and the clock; and reaper, which looks
+ * twice and kills. tools/check-model builds this file once for each of its rows and lets Spin try every
+ * run: whatever they do and in whatever order, no worker may be signalled that its host uses or will use.
+ *
+ * Worker 0 is the one that reaper looks at. With -DNW=2 another one competes with it for the pool and for
+ * tasks: two of one task are a join or a zip, and who lies first in the pool is taken first.
+ *
+ * One tick is 20 s. The pool's timeout is one tick, the host's monitor purges before the third one since the
+ * last release begins, and the stretch of `host idle` is two whole ticks: 60 s and 40 s more, rounded down.
+ * `timeout` is one tick.
+ *
+ * What a row defines:
+ *   a fence       F_SIGNED F_PEER F_GONE F_RETIRED, and the three of `task-ended`: F_DECL F_REP F_IDLE
+ *   a world       what else may happen: a define below "Worlds"; reaper as it is must stand it, or the row
+ *                 says that it does not
+ *   a breach      one condition of reaper taken out: a define that begins SO_ PC_ HG_ TE_ ID_ RP_ G_ or D_;
+ *                 Spin must find who comes to harm
+ *   LIVE STEADY REACH   what is asked instead of "nobody comes to harm"; see the end of the file
+ */
 #ifndef NW
-#define NW 2
+#define NW 1
 #endif
-#ifndef WIN
-#define WIN 2
-#endif
-#ifdef POOLNONE
-#define PN 1
+
+/* What a fence does not read is left out of its states. */
+#if defined(F_DECL) || defined(F_REP) || defined(F_IDLE)
+#define BY_MARKERS(x) x
 #else
-#define PN 0
-#endif
-/* host's truth about a worker */
-#if defined(F_DECL)||defined(F_REP)||defined(F_IDLE)
-#define USE_TE
-#define TEK(x) x
-#else
-#define TEK(x)
-#define NOSTOP
+#define BY_MARKERS(x)
 #endif
 #ifdef F_IDLE
-#define IDLEK(x) x
+#define BY_STRETCH(x) x
 #else
-#define IDLEK(x)
-#define NOSTOP
-#endif
-#ifdef FLICKER
-#define FLICKERK(x) x
-#else
-#define FLICKERK(x)
-#endif
-#ifdef ID_ANY
-#define ANYK(x) x
-#else
-#define ANYK(x)
+#define BY_STRETCH(x)
 #endif
 #ifdef F_REP
-#define REPK(x) x
+#define BY_BEATS(x) x
 #else
-#define REPK(x)
+#define BY_BEATS(x)
 #endif
-#define NEW 0
-#define LEASED 1
-#define POOLED 2
-#define ABAND 3
-#define CLOSED 4
-/* where the worker's main thread is */
-#define PP 0   /* in the protocol, read(), 3 fds              */
-#define UU 1   /* user code, running                          */
-#define BB 2   /* user code, blocked (slow database or for ever) */
-#define WW 3   /* blocked in write: the host does not read    */
-#define RR 4   /* signed off: recvfrom(task, 1024), 1 fd      */
-#define NB 5   /* newborn: task socket held by 1 fd, read()   */
-#define FR 6   /* user code, recv(1024) on its OWN socket     */
-#define TR 7   /* user code, recv(1024) on a dup of the task socket, 4 fds */
-
-byte tk[NT];            /* 0 unborn 1 running 2 ended (truth) */
-byte hs[NW]; byte lt[NW]; bit alive[NW]; bit inp[NW]; bit fin[NW]; bit ans2[NW]; byte ph[NW]; byte sk[NW]; bit rq[NW]; bit more[NW]; bit killed[NW]; bit reborn[NW];
-bit hostUp = 1; bit stopped = 0; bit dmn = 1; bit ran = 0; bit purgeDead = 0; bit child = 0 /* a native child of the JVM holds its ends */;
-byte q0 = 0; byte q1 = 0;   /* FIFO pool, worker+1 */
-byte tRel = 0;
-/* what the files say */
-bit fB[NT]; bit fE[NT]; bit fb[6]; bit fR[NW]; bit lb = 0; /* lb: host's log no longer arrives */
-/* what the reaper derives */
-byte st[NW]; bit dirty = 0; byte nl[NW]; bit bt[NW]; bit late[NW]; bit sE[NW]; byte blk[NW]; bit chg[NW]; bit beatTick = 0; bit hadW[NW];
-bit p1[NW];      /* torn snapshot: pooled seen in its first half */
-bit torn = 0;
-
-/* -DLITE: the second worker only competes with the first one for pool and tasks; nobody looks at it. */
-#ifdef LITE
-#define FULL(w) ((w)==0)
-#define NLOOK 1
-#else
-#define FULL(w) 1
-#define NLOOK NW
-#endif
-/* With the only one that is looked at gone for good nothing can go wrong any more: the search ends there. */
-#if (NW==1 || defined(LITE)) && !defined(LIVE) && !defined(RSTX)
-#ifdef REUSE
-#define GOES_ON (alive[0] || hs[0] == NEW || !reborn[0])
-#else
-#define GOES_ON (alive[0] || hs[0] == NEW)
-#endif
-#else
-#define GOES_ON 1
-#endif
-/**/
-#define BI(w,t) fb[(w)*NT+(t)]
-#if NT==3
-#define ANYB(w) (BI(w,0)||BI(w,1)||BI(w,2))
-#define ALLE(w) ((!BI(w,0)||fE[0])&&(!BI(w,1)||fE[1])&&(!BI(w,2)||fE[2]))
-#define OPENLOG ((fB[0]&&!fE[0])||(fB[1]&&!fE[1])||(fB[2]&&!fE[2]))
-#else
-#define ANYB(w) (BI(w,0)||BI(w,1))
-#define ALLE(w) ((!BI(w,0)||fE[0])&&(!BI(w,1)||fE[1]))
-#define OPENLOG ((fB[0]&&!fE[0])||(fB[1]&&!fE[1]))
-#endif
-#ifdef FIX_BEATRUN
-#define FRESHLOG (!lb)            /* the stretch is closed by a beat of the same log */
-#else
-#define FRESHLOG 1
+#if !defined(F_IDLE) && !defined(NOSTOP)
+#define NOSTOP		/* only a stretch asks whether the host ran */
 #endif
 
-inline prog(x) { blk[x] = 0; chg[x] = FULL(x) }
-#ifdef USE_TE
-inline byt(x)  { prog(x); st[x] = 0; if :: sE[x] -> late[x] = 1 :: else -> skip fi }
+/* ---- Worlds ----
+ * POOLNONE	the host reuses nobody, as it says under `declared`
+ * CRASH	the host may die, and a native child of it may hold its ends for a while
+ * REUSE	the number of a dead worker is given to a new one; a host starts another daemon when it needs one
+ * LOGBREAK	the host's log can be written no longer (deleted, disk full)
+ * LATEBEGIN	`begin` is written after a worker was taken
+ * PURGESTUCK	the host's purge may die; WEAKPURGE: it may be late
+ * LAG		a beat is written later than it was made, by either of two threads, though in the same tick
+ * TORN		a beat reads the pool first and the leases later
+ * LOSTREC	a record of a beat may be lost, and nobody counts
+ * TWOCLASS	the beats are of another class of the same JVM
+ * LIAR		the host's word is false: it takes into use whom it gave up. Nothing can keep the worker
+ *		of a liar from being ended while it lies still; asked is who of them is kept: see HARM
+ * RESET	a host may write to a worker that has signed off: if it is dead, the task fails
+ * HELD		others trace the worker, stop it, freeze it in D or dump its core
+ * DARK		the worker's evidence may be unreadable
+ * KINDS	a process that looks like the worker may be somebody else
+ * YOUNG	a newborn has its daemon's signal handlers, for less than a tick; `timeout` is shorter
+ *		than that
+ * NOSCHED	the kernel does not say when a thread last ran: reaper has its own looks only
+ */
+
+/* ---- What is true ---- */
+#define UNBORN		0
+#define RUNS		1
+#define OVER		2
+byte task[2];
+#define BUSY(w)		(host && use[w] == LEASED && task[job[w]] == RUNS)
+
+/* What a worker is to its host */
+#define NEW		0
+#define LEASED		1
+#define POOLED		2
+#define GIVEN_UP	3
+#define CLOSED		4	/* as given up, and its host's end of the task socket is closed */
+byte use[NW];
+byte job[NW];		/* the task that it was leased for */
+bit alive[NW];
+bit begun[NW];		/* its host has written to it in this lease */
+bit more[NW];		/* its host will write to it once more */
+bit unread[NW];		/* bytes wait in its task socket */
+bit done[NW];		/* it has sent its END */
+bit off[NW];		/* it has said that it will not serve again */
+
+/* Where its main thread is */
+#define PROTOCOL	0	/* read(), the task socket is held by three descriptors */
+#define WORKS		1	/* user code, running */
+#define BLOCKED		2	/* user code: a slow database, or for ever */
+#define WRITES		3	/* blocked in write(): its host does not read */
+#define SIGNED_OFF	4	/* recvfrom(task socket, 1024), one descriptor */
+#define NEWBORN		5	/* read(), the task socket is held by one descriptor */
+#define RECV_OWN	6	/* user code: recv(1024) on a socket of its own */
+#define RECV_DUP	7	/* user code: recv(1024) on a dup of the task socket, four descriptors */
+byte at[NW];
+#define USER_CODE	(at[0] == WORKS || at[0] == BLOCKED || at[0] == WRITES || \
+			 at[0] == RECV_OWN || at[0] == RECV_DUP)
+
+/* The host's end of its task socket */
+#define OPEN		0
+#define HALF		1	/* shut down for writing: the worker's is CLOSE_WAIT, the host still reads */
+#define HUNG_UP		2	/* nobody holds it */
+byte link[NW];
+
+bit host = 1;
+bit stopped = 0;
+bit daemon = 1;
+bit child = 0;		/* a native child of a dead host holds its ends */
+bit purge_dead = 0;
+byte first = 0;		/* the pool, a FIFO: worker + 1, or nobody */
+byte second = 0;
+byte released = 0;	/* ticks since the last release to it */
+#define HOST_RUNS	(host && !stopped)
+
+bit reborn = 0;		/* worker 0 is the second one of this number */
+bit killed = 0;
+byte held = 0;
+#define TRACED		1
+#define STOPPED		2
+#define IN_D		3
+#define DUMPING		4
+byte kind = 0;		/* what looks like worker 0 is */
+#define WORKER		0
+#define ANCESTOR	1	/* an ancestor of reaper */
+#define DAEMON		2	/* a daemon, or a host */
+#define FOREIGN		3	/* another user's */
+#define NAMESPACE	4	/* of another pid namespace */
+#define PROTECTED	5	/* one that the operator protects */
+bit dark = 0;
+bit grown = 0;		/* YOUNG: a tick has passed since its birth */
+
+/* ---- What the logs say ---- */
+bit log_begin[2];
+bit log_end[2];
+bit bound[2];		/* worker 0 is bound to the task; this record may be lost */
+bit log_retired = 0;
+bit broken = 0;		/* nothing of the host's log arrives any more */
+#define ANY_BOUND	(bound[0] || bound[1])
+#define ALL_ENDED	((!bound[0] || log_end[0]) && (!bound[1] || log_end[1]))
+#define ANY_OPEN	((log_begin[0] && !log_end[0]) || (log_begin[1] && !log_end[1]))
+
+/* ---- What reaper knows of worker 0 ---- */
+bit rested = 0;		/* a tick without progress */
+bit changed = 0;	/* some evidence of it, since the first look */
+bit ticked = 0;		/* NOSCHED: a tick since the first look */
+bit settled = 0;	/* a tick since the last end of its tasks: a later byte is late */
+bit late = 0;		/* a byte came after that: a binding was missed */
+#ifdef ID_HALF
+#define STRETCH		1
 #else
-inline byt(x)  { prog(x); st[x] = 0 }
+#define STRETCH		2
 #endif
-inline wipe(x) { late[x] = 0; sE[x] = 0;
-#ifndef PREBIRTH                /* literal wording: nothing says that beats and stretch are later than the worker's birth */
-                 nl[x] = 0; REPK(bt[x] = 1;) st[x] = 0; hadW[x] = 0;
+byte stretch = 0;	/* whole ticks without a task of the host and without a byte of the worker */
+bit any_stretch = 0;
+bit dirty = 0;		/* a task was open at some moment of this tick */
+bit was_stopped = 0;	/* the host was stopped at some moment of this tick */
+byte unlisted = 0;	/* beats in a row that do not list it */
+bit gap = 0;		/* a tick since the last of them */
+bit taken = 0;		/* LIAR: its host has written to it since the first look */
+bit wrote = 0;		/* LIAR: and since its tasks had ended */
+
+/* When the worker that is looked at is gone for good nothing can go wrong any more: the search ends there. */
+#if defined(LIVE) || defined(STEADY) || defined(RESET)
+#define GOES_ON		1
+#elif defined(REUSE)
+#define GOES_ON		(alive[0] || use[0] == NEW || !reborn)
+#else
+#define GOES_ON		(alive[0] || use[0] == NEW)
 #endif
-#ifndef NOGEN
-                 fR[x] = 0; BI(x,0) = 0; BI(x,1) = 0;
-#if NT==3
-                 BI(x,2) = 0;
-#endif
-#endif
-               }
+
+/* ---- Steps that several take ---- */
+inline progress(w)
+{
+	if
+	:: w == 0 -> rested = 0; changed = 1
+	:: else -> skip
+	fi
+}
+
+inline moves_a_byte(w)
+{
+	progress(w);
+	if
+	:: w == 0 ->
+		BY_STRETCH(stretch = 0;)
+		BY_MARKERS(if :: settled -> late = 1 :: else -> skip fi;)
+		skip
+	:: else -> skip
+	fi
+}
+
 /* Of a dead one that nobody looks at it is all the same how it ended. */
-inline bury(x) { if :: !FULL(x) && !alive[x] && (hs[x] == ABAND || hs[x] == CLOSED) ->
-                       hs[x] = CLOSED; ph[x] = 0; sk[x] = 2; rq[x] = 0; fin[x] = 0; lt[x] = 0; inp[x] = 0; more[x] = 0; ans2[x] = 0
-                    :: else -> skip fi }
-inline die(x)  { alive[x] = 0; prog(x); rq[x] = 0;
-                 if :: q0 == x+1 && hs[x] != POOLED -> q0 = q1; q1 = 0 :: else -> skip fi; bury(x) }
+inline bury(w)
+{
+	if
+	:: w != 0 && !alive[w] && (use[w] == GIVEN_UP || use[w] == CLOSED) ->
+		use[w] = CLOSED; at[w] = 0; link[w] = HUNG_UP; unread[w] = 0; done[w] = 0; job[w] = 0;
+		begun[w] = 0; more[w] = 0; off[w] = 0
+	:: else -> skip
+	fi
+}
 
-/* ---- host + workers ---- */
-#define HR (hostUp && !stopped)
-/* Nobody asks that any more of one that is not leased. */
-inline forget(x) { inp[x] = 0; more[x] = 0; ans2[x] = 0; bury(x) }
-inline endt(t) {  /* every worker still leased by t is closed or forgotten */
-   tk[t] = 2; IDLEK(dirty = 1;)   /* this tick was not wholly free of tasks */
-   if :: !lb -> fE[t] = 1; chg[0] = 1;
-#if NW==2
-      chg[1] = FULL(1);
+inline exits(w)
+{
+	alive[w] = 0; unread[w] = 0;
+	progress(w);
+	bury(w)
+}
+
+/* Nobody asks that of one that is not leased. */
+inline lease_over(w)
+{
+	begun[w] = 0; more[w] = 0; off[w] = 0;
+	bury(w)
+}
+
+inline hang_up(w)
+{
+	link[w] = HUNG_UP;
+	if
+	:: w == 0 -> changed = 1
+	:: else -> skip
+	fi
+}
+
+inline lease(w, t)
+{
+	use[w] = LEASED; job[w] = t; begun[w] = 0; done[w] = 0; off[w] = 0;
+	if
+	:: more[w] = 0
+	:: w == 0 -> more[w] = 1
+	fi
+}
+
+/* Nothing that was known of a number is said of its new bearer. */
+inline fork(w)
+{
+	alive[w] = 1; at[w] = NEWBORN; link[w] = OPEN;
+	if
+	:: w == 0 ->
+		late = 0; settled = 0; grown = 0;
+#ifndef RP_BEFOREBIRTH
+		unlisted = 0; BY_BEATS(gap = 1;)
 #endif
-      if :: BI(0,t) -> late[0] = 0; sE[0] = 0; 
-#ifndef NOAFTEREND
-         nl[0] = 0; REPK(bt[0] = 1;)
+#ifndef ID_BEFOREBIRTH
+		stretch = 0; any_stretch = 0;
 #endif
-         :: else -> skip fi;
-#if NW==2
-      if :: BI(1,t) -> late[1] = 0; sE[1] = 0;
-#ifndef NOAFTEREND
-         nl[1] = 0; bt[1] = 1;
+#ifndef G_NOSTART		/* a record names the number only, and not the start of its bearer */
+		log_retired = 0; bound[0] = 0; bound[1] = 0;
 #endif
-         :: else -> skip fi
-#endif
-      :: else -> skip fi;
-   if :: hs[0] == LEASED && lt[0] == t -> if :: hs[0] = ABAND :: hs[0] = CLOSED; sk[0] = 2; chg[0] = 1 fi; forget(0) :: else -> skip fi;
-#if NW==2
-   if :: hs[1] == LEASED && lt[1] == t -> if :: hs[1] = ABAND :: hs[1] = CLOSED; sk[1] = 2; chg[1] = FULL(1) fi; forget(1) :: else -> skip fi
+		skip
+	:: else -> skip
+	fi;
+	progress(w)
+}
+
+/* ---- The host: its tasks, its pool, its daemon ---- */
+inline begins(t)
+{
+	task[t] = RUNS;
+	BY_STRETCH(dirty = 1;)
+#ifndef LATEBEGIN
+	if
+	:: !broken -> log_begin[t] = 1
+	:: else -> skip
+	fi
 #endif
 }
-inline lease(w,t) { hs[w] = LEASED; lt[w] = t; inp[w] = 0; fin[w] = 0; ans2[w] = 0;
-   if :: more[w] = 0 :: FULL(w) -> more[w] = 1 fi }
 
-#define HOSTT(t) \
-  :: atomic { HR && tk[t] == 0 -> tk[t] = 1; IDLEK(dirty = 1;) if :: !lb LATEB -> fB[t] = 1 :: else -> skip fi } \
-  :: atomic { HR && tk[t] == 1 -> endt(t) }
+inline gives_up(w, t)
+{
+	if
+	:: use[w] == LEASED && job[w] == t ->
+		if
+		:: use[w] = GIVEN_UP
+		:: use[w] = CLOSED; hang_up(w)
+		fi;
+		lease_over(w)
+	:: else -> skip
+	fi
+}
+
+/* Whom its task has still leased is closed or forgotten. */
+inline ends(t)
+{
+	task[t] = OVER;
+	BY_STRETCH(dirty = 1;)
+	if
+	:: !broken ->
+		log_end[t] = 1; changed = 1;
+		if
+		:: bound[t] ->
+			late = 0; settled = 0;
+#ifndef RP_BEFOREEND
+			unlisted = 0; BY_BEATS(gap = 1;)
+#endif
+			skip
+		:: else -> skip
+		fi
+	:: else -> skip
+	fi;
+	gives_up(0, t);
+#if NW == 2
+	gives_up(1, t)
+#endif
+}
+
+/* The head of the pool; a new one is forked only when the pool is empty. */
+inline checks_out(t)
+{
+	if
+	:: first != 0 -> lease((first - 1), t); first = second; second = 0
+	:: first == 0 && daemon && use[0] == NEW -> fork(0); lease(0, t)
+#if NW == 2
+	:: first == 0 && daemon && use[1] == NEW -> fork(1); lease(1, t)
+#endif
+	:: else -> skip
+	fi
+}
+
+inline ends_close()
+{
+	hang_up(0);
+#if NW == 2
+	hang_up(1)
+#endif
+}
+
+proctype Host() provided (GOES_ON)
+{
+	do
+	:: atomic { HOST_RUNS && task[0] == UNBORN -> begins(0) }
+	:: atomic { HOST_RUNS && task[1] == UNBORN -> begins(1) }
+	:: atomic { HOST_RUNS && task[0] == RUNS -> checks_out(0) }
+	:: atomic { HOST_RUNS && task[1] == RUNS -> checks_out(1) }
+	:: atomic { HOST_RUNS && task[0] == RUNS -> ends(0) }
+	:: atomic { HOST_RUNS && task[1] == RUNS -> ends(1) }
+	:: atomic { daemon -> daemon = 0 }
+#if defined(REUSE) && defined(F_GONE)	/* else nobody is forked who could have the number of an orphan */
+	:: atomic { HOST_RUNS && !daemon -> daemon = 1 }
+#endif
 #ifdef LATEBEGIN
-#define LATEB && 0
-#define LATEBX(t) :: atomic { tk[t] != 0 && !fB[t] && !lb -> fB[t] = 1; dirty = 1 }
-#else
-#define LATEB
-#define LATEBX(t)
+	:: atomic { task[0] != UNBORN && !log_begin[0] && !broken -> log_begin[0] = 1; dirty = 1 }
+	:: atomic { task[1] != UNBORN && !log_begin[1] && !broken -> log_begin[1] = 1; dirty = 1 }
 #endif
-
-active proctype World() provided (GOES_ON) {
-  byte t;
-  do
-  HOSTT(0) HOSTT(1) LATEBX(0) LATEBX(1)
-#if NT==3
-  HOSTT(2) LATEBX(2)
-#endif
-  /* check a worker out: head of the pool, else fork (only when the pool is empty) */
-  :: atomic { HR ->
-       if :: tk[0] == 1 -> t = 0 :: tk[1] == 1 -> t = 1
-#if NT==3
-          :: tk[2] == 1 -> t = 2
-#endif
-       fi;
-       if :: q0 != 0 -> lease((q0-1),t); q0 = q1; q1 = 0
-          :: q0 == 0 && dmn && hs[0] == NEW -> alive[0] = 1; ph[0] = NB; sk[0] = 0; wipe(0); prog(0); lease(0,t)
-#if NW==2
-          :: q0 == 0 && dmn && hs[1] == NEW -> alive[1] = 1; ph[1] = NB; sk[1] = 0; wipe(1); prog(1); lease(1,t)
-#endif
-          :: else -> skip
-       fi; t = 0 }
-#define PERW(w) \
-  :: atomic { HR && hs[w] == LEASED && !inp[w] && sk[w] == 0 -> inp[w] = 1; rq[w] = alive[w]; byt(w) }                      /* first bytes, any time after the lease */ \
-  :: atomic { HR && hs[w] == LEASED && inp[w] && more[w] && sk[w] == 0 -> more[w] = 0; RSTCHECK(w) if :: alive[w] -> rq[w] = 1; byt(w) :: else -> skip fi } \
-  :: atomic { FULL(w) && HR && hs[w] == LEASED && sk[w] == 0 -> sk[w] = 1; more[w] = 0; chg[w] = 1 }                                                   /* shutdownOutput, goes on reading */ \
-  :: atomic { HR && hs[w] == LEASED && fin[w] ->                                                                               /* END read: no byte needed, any time later */ \
-       if :: !ans2[w] && !PN && sk[w] == 0 && alive[w] -> hs[w] = POOLED; tRel = 0; if :: q0 == 0 -> q0 = w+1 :: else -> q1 = w+1 fi \
-          :: else -> hs[w] = CLOSED; sk[w] = 2; chg[w] = FULL(w) fi; forget(w) } \
-  :: atomic { FULL(w) && HR && hs[w] == ABAND && !lb && !fR[w] -> fR[w] = 1 }                                                             /* retired */ \
-  /* worker */ \
-  :: atomic { alive[w] && ph[w] == NB -> ph[w] = PP; prog(w) } \
-  :: atomic { alive[w] && ph[w] == PP && rq[w] && !fin[w] -> ph[w] = UU; prog(w); \
-       if :: rq[w] = 0 :: skip fi; if :: FULL(w) -> BI(w,lt[w]) = 1 :: skip fi }                                                          /* binding record of the python side, may be lost */ \
-  :: atomic { FULL(w) && alive[w] && ph[w] == UU -> prog(w); if :: ph[w] = BB :: ph[w] = WW :: ph[w] = FR :: ph[w] = TR fi } \
-  :: atomic { alive[w] && (ph[w] == BB || ph[w] == FR || ph[w] == TR || (ph[w] == WW && HR && hs[w] == LEASED)) -> ph[w] = UU; prog(w) } \
-  :: atomic { alive[w] && ph[w] == UU && hs[w] == LEASED -> fin[w] = 1; byt(w); if :: ph[w] = PP; ans2[w] = 0; rq[w] = 0 :: FULL(w) -> ph[w] = RR; ans2[w] = 1; rq[w] = 0 fi } \
-  :: atomic { alive[w] && ph[w] == RR && rq[w] -> rq[w] = 0; prog(w) } \
-  :: atomic { alive[w] && (ph[w] == PP || ph[w] == RR || ph[w] == NB) && sk[w] >= 1 -> die(w) }                                 /* EOF */ \
-  REBIRTH(w)
-#ifdef RSTX
-#define RSTCHECK(w) assert(!(killed[w] && tk[lt[w]] == 1));
-#else
-#define RSTCHECK(w)
-#endif
-#ifdef REUSE
-#define REBIRTH(w) :: atomic { !alive[w] && (hs[w] == CLOSED || hs[w] == ABAND) && !reborn[w] -> hs[w] = NEW; reborn[w] = 1; killed[w] = 0 }  /* same pid number, new process */
-#else
-#define REBIRTH(w)
-#endif
-  PERW(0)
-#if NW==2
-  PERW(1)
-#endif
-  :: atomic { HR && tRel >= 1 && !purgeDead && q0 != 0 -> hs[q0-1] = CLOSED; sk[q0-1] = 2; chg[q0-1] = FULL(q0-1);
-       if :: q1 != 0 -> hs[q1-1] = CLOSED; sk[q1-1] = 2; chg[q1-1] = FULL(q1-1) :: else -> skip fi; q0 = 0; q1 = 0; tRel = 0 }
-  :: atomic { dmn -> dmn = 0 }
 #ifndef NOSTOP
-  :: atomic { hostUp && !stopped -> stopped = 1 }
-  :: atomic { stopped -> stopped = 0 }
+	:: atomic { host && !stopped -> stopped = 1 }
+	:: atomic { stopped -> stopped = 0 }
 #endif
 #ifdef PURGESTUCK
-  :: atomic { HR && !purgeDead -> purgeDead = 1 }
+	:: atomic { HOST_RUNS && !purge_dead -> purge_dead = 1 }
 #endif
 #ifdef LOGBREAK
-  :: atomic { HR && !lb -> lb = 1 }
+	:: atomic { HOST_RUNS && !broken -> broken = 1 }
 #endif
 #ifdef CRASH
-  :: atomic { hostUp -> hostUp = 0; stopped = 0; if :: child = 1 :: child = 0; sk[0] = 2; chg[0] = 1;
-#if NW==2
-       sk[1] = 2; chg[1] = FULL(1);
+	:: atomic { host -> host = 0; stopped = 0;
+		if
+		:: child = 1
+		:: ends_close()
+		fi }
+	:: atomic { child -> child = 0; ends_close() }
 #endif
-     fi }
-  :: atomic { child -> child = 0; sk[0] = 2; chg[0] = 1;
-#if NW==2
-       sk[1] = 2; chg[1] = FULL(1);
-#endif
-     }
-#endif
-  od
+	od
 }
 
-/* ---- time ---- */
-#ifdef FLICKER
-#define SEENRUN ran                 /* ran at some moment of these 20 s */
+/* Its monitor, which closes the whole pool when nobody was released to it for so long. */
+proctype Monitor() provided (GOES_ON)
+{
+	do
+	:: atomic { HOST_RUNS && released >= 1 && !purge_dead && first != 0 ->
+		use[first - 1] = CLOSED; hang_up(first - 1);
+		if
+		:: second != 0 -> use[second - 1] = CLOSED; hang_up(second - 1)
+		:: else -> skip
+		fi;
+		first = 0; second = 0; released = 0 }
+	od
+}
+
+/* ---- What its host does with one worker ---- */
+#ifdef POOLNONE
+#define REUSES		0
 #else
-#ifdef NOSEEN
-#define SEENRUN 1
+#define REUSES		1
+#endif
+#ifdef RESET
+#define WRITES_TO(w)	assert(!(killed && BUSY(w)))
 #else
-#define SEENRUN (!stopped && !wasStopped)
+#define WRITES_TO(w)	skip
 #endif
+#if defined(LIAR) && defined(F_RETIRED)
+#define MAY_RETIRE	(use[0] != NEW && use[0] != CLOSED)
+#else
+#define MAY_RETIRE	(use[0] == GIVEN_UP)
 #endif
-bit wasStopped = 0;
+#ifdef LIAR
+#define IF_LIAR(x)	x
+#else
+#define IF_LIAR(x)
+#endif
+
+proctype Lease(byte w) provided (GOES_ON)
+{
+	do
+	/* The first bytes come any time after the lease: who is checked out may be silent for long. */
+	:: atomic { HOST_RUNS && use[w] == LEASED && !begun[w] && link[w] == OPEN ->
+		begun[w] = 1; unread[w] = alive[w];
+		IF_LIAR(taken = 1; wrote = settled;)
+		moves_a_byte(w) }
+	:: atomic { HOST_RUNS && use[w] == LEASED && begun[w] && more[w] && link[w] == OPEN ->
+		more[w] = 0; WRITES_TO(w);
+		if
+		:: alive[w] -> unread[w] = 1; moves_a_byte(w)
+		:: else -> skip
+		fi }
+	:: atomic { w == 0 && HOST_RUNS && use[w] == LEASED && link[w] == OPEN ->
+		link[w] = HALF; more[w] = 0; changed = 1 }
+	/* END is read, any time after it was sent and without a byte: a late release. */
+	:: atomic { HOST_RUNS && use[w] == LEASED && done[w] ->
+		if
+		:: !off[w] && REUSES && link[w] == OPEN && alive[w] ->
+			use[w] = POOLED; released = 0;
+			if
+			:: first == 0 -> first = w + 1
+			:: else -> second = w + 1
+			fi
+		:: else -> use[w] = CLOSED; hang_up(w)
+		fi;
+		lease_over(w) }
+#ifdef F_RETIRED
+	:: atomic { w == 0 && HOST_RUNS && MAY_RETIRE && !broken && !log_retired -> log_retired = 1 }
+#endif
+	od
+}
+
+/* ---- A worker ---- */
+#define MOVES		(alive[w] && (w != 0 || held == 0))
+
+proctype Worker(byte w) provided (GOES_ON)
+{
+	do
+	:: atomic { MOVES && at[w] == NEWBORN -> at[w] = PROTOCOL; progress(w) }
+	/* It serves; its record that binds it to the task may be lost. */
+	:: atomic { MOVES && at[w] == PROTOCOL && unread[w] && !done[w] ->
+		at[w] = WORKS; progress(w);
+		if
+		:: unread[w] = 0
+		:: skip
+		fi;
+		if
+		:: w == 0 -> bound[job[w]] = 1
+		:: skip
+		fi }
+	:: atomic { w == 0 && MOVES && at[w] == WORKS ->
+		progress(w);
+		if
+		:: at[w] = BLOCKED
+		:: at[w] = WRITES
+		:: at[w] = RECV_OWN
+		:: at[w] = RECV_DUP
+		fi }
+	:: atomic { MOVES && (at[w] == BLOCKED || at[w] == RECV_OWN || at[w] == RECV_DUP ||
+			      (at[w] == WRITES && HOST_RUNS && use[w] == LEASED)) ->
+		at[w] = WORKS; progress(w) }
+	:: atomic { MOVES && at[w] == WORKS && use[w] == LEASED ->
+		done[w] = 1; unread[w] = 0; moves_a_byte(w);
+		if
+		:: at[w] = PROTOCOL; off[w] = 0
+		:: w == 0 -> at[w] = SIGNED_OFF; off[w] = 1
+		fi }
+	:: atomic { MOVES && at[w] == SIGNED_OFF && unread[w] -> unread[w] = 0; progress(w) }
+	/* End of file */
+	:: atomic { MOVES && link[w] != OPEN &&
+		    (at[w] == PROTOCOL || at[w] == SIGNED_OFF || at[w] == NEWBORN) -> exits(w) }
+#ifdef REUSE
+	:: atomic { w == 0 && !alive[w] && (use[w] == CLOSED || use[w] == GIVEN_UP) && !reborn ->
+		use[w] = NEW; reborn = 1; killed = 0 }
+#endif
+	od
+}
+
+/* ---- Others ---- */
+#if defined(HELD) || defined(DARK)
+proctype Others() provided (GOES_ON)
+{
+	do
+#ifdef HELD
+	:: atomic { alive[0] && held == 0 ->
+		if
+		:: held = TRACED
+		:: held = STOPPED
+		:: held = IN_D
+		:: held = DUMPING
+		fi }
+	:: atomic { held != 0 -> held = 0 }
+#endif
+#ifdef DARK
+	:: atomic { dark = !dark }
+#endif
+	od
+}
+#endif
+
+/* ---- Time ---- */
+#ifdef ID_NOSEEN
+#define SEEN_RUNNING	1
+#else
+#define SEEN_RUNNING	(!stopped && !was_stopped)
+#endif
+/* No tick passes before what was promised for this one is done. */
 #ifdef WEAKPURGE
-#define MUSTPURGE (0)
+#define PURGED		1
 #else
-#define MUSTPURGE (hostUp && !stopped && q0 != 0 && tRel >= 2 && !purgeDead)
+#define PURGED		(!HOST_RUNS || first == 0 || released < 2 || purge_dead)
 #endif
-#define TW(w) \
-   IDLEK(if :: OPENLOG || dirty || !SEENRUN || !hostUp -> st[w] = 0 :: else -> if :: st[w] < WIN -> st[w]++ :: else -> skip fi fi; \
-   ANYK(if :: st[w] >= WIN -> hadW[w] = 1 :: else -> skip fi;)) \
-   REPK(bt[w] = 1;) if :: blk[w] < 1 -> blk[w]++ :: else -> skip fi; \
-   TEK(if :: ANYB(w) && ALLE(w) -> sE[w] = 1 :: else -> skip fi;)
-active proctype Clock() provided (GOES_ON) {
-  do
-  :: atomic { !MUSTPURGE ->
-       if :: tRel < 3 -> tRel++ :: else -> skip fi;
-       TW(0)
-#if NLOOK==2
-       TW(1)
+#ifdef LAG
+#define WRITTEN		(in_flight == 0)
+#else
+#define WRITTEN		1
 #endif
-       dirty = 0; FLICKERK(ran = HR;) wasStopped = stopped }
+#ifdef YOUNG
+#define GROWN_UP	(!alive[0] || at[0] != NEWBORN || !grown)
+#else
+#define GROWN_UP	1
+#endif
+byte in_flight = 0;	/* beats that are made and not yet written */
+bit made[2];		/* what they list */
+
+proctype Clock() provided (GOES_ON)
+{
+	do
+	:: atomic { PURGED && WRITTEN && GROWN_UP ->
+		if
+		:: released < 3 -> released++
+		:: else -> skip
+		fi;
+#ifdef F_IDLE
+		if
+		:: ANY_OPEN || dirty || !SEEN_RUNNING || !host -> stretch = 0
+		:: else ->
+			if
+			:: stretch < STRETCH -> stretch++
+			:: else -> skip
+			fi
+		fi;
+#ifdef ID_ANY
+		any_stretch = any_stretch || stretch >= STRETCH;
+#endif
+#endif
+		BY_BEATS(gap = 1;)
+		BY_MARKERS(settled = settled || (ANY_BOUND && ALL_ENDED);)
+#ifdef YOUNG
+		grown = alive[0];
+#endif
+#ifdef NOSCHED
+		ticked = 1;
+#endif
+		rested = 1; dirty = 0; was_stopped = stopped }
 #ifndef NOSTOP
-  :: atomic { stopped && !wasStopped -> wasStopped = 1 }
-#ifdef FLICKER
-  :: atomic { HR && !ran -> ran = 1 }
+	:: atomic { stopped && !was_stopped -> was_stopped = 1 }
 #endif
-#endif
-  od
+	od
 }
 
-/* ---- beats of the host's log ---- */
+/* ---- Beats of the host's log ---- */
+#ifdef RP_ONEBEAT
+#define BEATS		1
+#else
+#define BEATS		2
+#endif
+#ifdef RP_NOGAP
+#define APART		1
+#else
+#define APART		gap
+#endif
+/* A beat lists one moment: whom it does not list once it is born was given up for good. So no run needs
+ * "after the last end" beside "after its birth"; it is kept for logs that TORN is about. */
+#ifdef RP_BEFOREEND
+#define AFTER_END	1
+#else
+#define AFTER_END	ALL_ENDED
+#endif
 #ifdef TWOCLASS
-#define COVERED(w) 0              /* the log is of the other class (Spark) in the same JVM: this worker (pyjava) is never listed */
+#define LISTED		0
+#elif defined(RP_NOPOOL)
+#define LISTED		(use[0] == LEASED)
+#elif defined(RP_NOLEASES)
+#define LISTED		(use[0] == POOLED)
 #else
-#define COVERED(w) 1
+#define LISTED		(use[0] == POOLED || use[0] == LEASED)
 #endif
-#ifdef ONEBEAT
-#define NBEAT 1
-#else
-#define NBEAT 2
-#endif
-#ifdef NOGAP
-#define GAP(w) 1
-#else
-#define GAP(w) bt[w]
-#endif
-#ifdef NOAFTEREND
-#define BW(w) 1
-#else
-#define BW(w) (ANYB(w) && ALLE(w))
-#endif
-#ifdef NOPOOLED
-#define LISTED(w) (COVERED(w) && hs[w] == LEASED)
-#else
-#ifdef NOLEASED
-#define LISTED(w) (COVERED(w) && hs[w] == POOLED)
-#else
-#define LISTED(w) (COVERED(w) && (hs[w] == POOLED || hs[w] == LEASED))
-#endif
-#endif
+
+inline not_listed()
+{
+	if
+	:: unlisted < BEATS && APART && AFTER_END -> unlisted++; gap = 0
+	:: else -> skip
+	fi
+}
+
+inline beat(listed)
+{
+	if
+	:: listed ->
+		if
+		:: unlisted = 0
 #ifdef LOSTREC
-#define LOSE(w) :: skip -> if :: nl[w] < NBEAT && GAP(w) && BW(w) -> nl[w]++; bt[w] = 0 :: else -> skip fi
-#else
-#define LOSE(w)
+		:: not_listed()
 #endif
-#define BEATW(w,L) if :: L -> if :: nl[w] = 0 LOSE(w) fi :: else -> if :: nl[w] < NBEAT && GAP(w) && BW(w) -> nl[w]++; bt[w] = 0 :: else -> skip fi fi;
+		fi
+	:: else -> not_listed()
+	fi
+}
+
 #ifdef F_REP
-active proctype Beat() provided (GOES_ON) {
-  do
-#ifdef TORN     /* the pool is read first, the leases later: not one moment */
-  :: atomic { HR && !lb && !torn -> torn = 1; p1[0] = (hs[0] == POOLED);
-#if NLOOK==2
-       p1[1] = (hs[1] == POOLED);
-#endif
-     }
-  :: atomic { HR && !lb && torn -> torn = 0; BEATW(0,(p1[0] || hs[0] == LEASED)) p1[0] = 0;
-#if NLOOK==2
-       BEATW(1,(p1[1] || hs[1] == LEASED)) p1[1] = 0;
-#endif
-     }
+proctype Beat() provided (GOES_ON)
+{
+	do
+#if defined(LAG)
+	:: atomic { HOST_RUNS && !broken && in_flight < 2 -> made[in_flight] = LISTED; in_flight++ }
+	:: atomic { HOST_RUNS && !broken && in_flight > 0 ->
+		beat(made[0]);
+		made[0] = made[1]; made[1] = 0; in_flight-- }
+#elif defined(TORN)
+	:: atomic { HOST_RUNS && !broken && !in_flight -> in_flight = 1; made[0] = (use[0] == POOLED) }
+	:: atomic { HOST_RUNS && !broken && in_flight ->
+		beat((made[0] || use[0] == LEASED));
+		made[0] = 0; in_flight = 0 }
 #else
-  :: atomic { HR && !lb -> BEATW(0,LISTED(0))
-#if NLOOK==2
-       BEATW(1,LISTED(1))
+	:: atomic { HOST_RUNS && !broken -> beat(LISTED) }
 #endif
-     }
-#endif
-  od
+	od
 }
 #endif
 
-/* ---- fences ---- */
-#ifdef SO_NORECV
-#define SO(w) (ph[w]==RR || ph[w]==NB)
+/* ---- The proofs ---- */
+#if defined(SO_NORECV)			/* it reads, and one descriptor holds its task socket */
+#define SIGNS_OFF	(at[0] == SIGNED_OFF || at[0] == NEWBORN)
+#elif defined(SO_NOTASK)		/* whatever socket it receives from */
+#define SIGNS_OFF	(at[0] == SIGNED_OFF || at[0] == RECV_OWN)
+#elif defined(SO_NOONE)			/* however many descriptors hold its task socket */
+#define SIGNS_OFF	(at[0] == SIGNED_OFF || at[0] == RECV_DUP)
 #else
-#ifdef SO_NOTASK
-#define SO(w) (ph[w]==RR || ph[w]==FR)
-#else
-#ifdef SO_NOONE
-#define SO(w) (ph[w]==RR || ph[w]==TR)
-#else
-#define SO(w) (ph[w]==RR)
+#define SIGNS_OFF	(at[0] == SIGNED_OFF)
 #endif
-#endif
-#endif
-#ifdef PC_STATE
-#define PC(w) (sk[w]>=1)             /* worker's end CLOSE_WAIT is enough */
+
+#if defined(PC_STATE)			/* its own end is CLOSE_WAIT */
+#define PEER_CLOSED	(link[0] != OPEN)
+#elif defined(PC_SKIP)			/* a dump, another namespace or NAT does not show the row */
+#define PEER_CLOSED	(link[0] != HALF)
 #else
-#ifdef PC_SKIP
-#define PC(w) (sk[w]!=1)             /* the row is not seen: dump skipped it / other netns / NAT */
-#else
-#define PC(w) (sk[w]==2)
+#define PEER_CLOSED	(link[0] == HUNG_UP)
 #endif
-#endif
-#define ORPHAN (!dmn)
-#ifdef HG_NOHOLDER
-#define HG(w) (!hostUp || ORPHAN)
+
+/* An orphan has no daemon that would lead to its host. Without its first half this is `peer-closed`, which
+ * holds by itself (HG_NOGONE harms nobody); with neither half it is no proof. */
+#if defined(HG_NOGONE) && defined(HG_ONLYEXIT)
+#define HOST_GONE	1
+#elif defined(HG_NOHOLDER)		/* nobody asks who holds the end */
+#define HOST_GONE	(!host || !daemon)
+#elif defined(HG_NOGONE)		/* nobody asks for the host */
+#define HOST_GONE	(link[0] == HUNG_UP)
+#elif defined(HG_VACUOUS)		/* the port of a dead daemon is unknown: "no task socket" */
+#define HOST_GONE	((!host || !daemon) && (link[0] == HUNG_UP || !daemon))
+#elif defined(HG_ONLYEXIT)		/* seen to exit, and nobody asks who holds the end */
+#define HOST_GONE	(!host)
 #else
-#ifdef HG_NOGONE
-#define HG(w) (sk[w]==2)
-#else
-#ifdef HG_VACUOUS                     /* the port of a dead daemon is not known: "no task socket" */
-#define HG(w) ((!hostUp || ORPHAN) && (sk[w]==2 || ORPHAN))
-#else
-#ifdef HG_ONLYEXIT                    /* JVM seen to exit, nothing said about the other end */
-#define HG(w) (!hostUp)
-#else
-#define HG(w) ((!hostUp || ORPHAN) && sk[w]==2)
+#define HOST_GONE	((!host || !daemon) && link[0] == HUNG_UP)
 #endif
-#endif
-#endif
-#endif
-#ifdef TE_NOBIND
-#define BOUND(w) 1
+
+#if defined(TE_NOBIND) || !defined(F_DECL)	/* `declared` alone needs a binding */
+#define BOUND		1
 #else
-#define BOUND(w) ANYB(w)
+#define BOUND		ANY_BOUND
 #endif
 #ifdef TE_NOEND
-#define ENDED(w) 1
+#define ENDED		1
 #else
-#define ENDED(w) ALLE(w)
+#define ENDED		ALL_ENDED
 #endif
 #ifdef TE_NOLATE
-#define LATE(w) 0
+#define NOT_LATE	1
 #else
-#define LATE(w) late[w]
+#define NOT_LATE	(!late)
 #endif
-#define TE(w) (BOUND(w) && ENDED(w) && !LATE(w))
-#ifdef ID_ANY                          /* literal: some stretch, whenever it was */
-#define IDLE(w) (hadW[w])
+#define TASKS_ENDED	(BOUND && ENDED && NOT_LATE)
+
+/* Whoever was pooled all through a stretch of its life is purged by the end of it, whatever ended since
+ * (ID_ANY harms nobody); and the task that a worker is forked for ends a stretch of before its birth
+ * (ID_BEFOREBIRTH harms nobody). Without either, a stretch says nothing. */
+#if defined(ID_ANY)			/* some stretch, whenever it was */
+#define IDLE		any_stretch
+#elif defined(ID_NOW) || defined(LIAR)	/* none; a liar's says nothing */
+#define IDLE		1
 #else
-#ifdef ID_NOW0
-#define IDLE(w) 1
-#else
-#define IDLE(w) (st[w] >= WIN)
+#define IDLE		(stretch >= STRETCH)
 #endif
-#endif
-#ifdef REP_ONLY
-#define REPF(w) (nl[w] >= NBEAT)
+#ifdef ID_NOBEAT
+#define BEAT_FOLLOWS	1
 #else
-#define REPF(w) (TE(w) && nl[w] >= NBEAT)
-#endif
-#ifdef IDLE_ONLY
-#define IDF(w) (IDLE(w) && FRESHLOG)
-#else
-#define IDF(w) (TE(w) && IDLE(w) && FRESHLOG)
-#endif
-#if defined(F_SIGNED)
-#define FENCE(w) SO(w)
-#elif defined(F_PEER)
-#define FENCE(w) PC(w)
-#elif defined(F_GONE)
-#define FENCE(w) HG(w)
-#elif defined(F_RETIRED)
-#define FENCE(w) fR[w]
-#elif defined(F_DECL)
-#define FENCE(w) TE(w)
-#elif defined(F_REP)
-#define FENCE(w) REPF(w)
-#elif defined(F_IDLE)
-#define FENCE(w) IDF(w)
-#else
-#define FENCE(w) 0
-#endif
-#ifdef G_NOBYTES
-#define BYTESOK(w) 1
-#else
-#define BYTESOK(w) (!(rq[w] && sk[w] != 2))
-#endif
-#ifdef G_NOOPEN
-#define OPENOK(w) 1
-#else
-#define OPENOK(w) (!ANYB(w) || ALLE(w))
-#endif
-#ifdef D_NOTIMEOUT
-#define BLK(w) 1
-#else
-#define BLK(w) (blk[w] >= 1)
-#endif
-#ifdef G_OPENSTRICT
-#define OK(w) (alive[w] && ph[w] != UU && BLK(w) && BYTESOK(w) && OPENOK(w) && FENCE(w))
-#else
-#define OK(w) (alive[w] && ph[w] != UU && BLK(w) && BYTESOK(w) && FENCE(w))
-#endif
-#define SAFE(w) (!hostUp && !child || hs[w] == ABAND || hs[w] == CLOSED || !hostUp && sk[w] == 2 || (hs[w] == LEASED && fin[w] && (ans2[w] || PN)))
-#ifdef D_ONELOOK
-#define SAME(w) 1
-#else
-#define SAME(w) (!chg[w])
+#define BEAT_FOLLOWS	(!broken)
 #endif
 
-bit hit = 0;
-active proctype Reaper() provided (GOES_ON) {
-  byte w; bit g;
-  do
-  :: atomic { OK(0) -> w = 0; chg[0] = 0; g = reborn[0] }
-     if :: atomic { OK(0) && SAME(0) -> skip };
-           atomic { if :: alive[0] && g == reborn[0] -> 
-#ifndef LIVE
-                assert(SAFE(0));
+#if defined(F_SIGNED)
+#define FENCE		SIGNS_OFF
+#elif defined(F_PEER)
+#define FENCE		PEER_CLOSED
+#elif defined(F_GONE)
+#define FENCE		HOST_GONE
+#elif defined(F_RETIRED)
+#define FENCE		log_retired
+#elif defined(F_DECL)
+#define FENCE		TASKS_ENDED
+#elif defined(F_REP)
+#define FENCE		(TASKS_ENDED && unlisted >= BEATS)
+#elif defined(F_IDLE)
+#define FENCE		(TASKS_ENDED && IDLE && BEAT_FOLLOWS)
 #endif
-                killed[0] = 1; hit = 1; die(0) :: else -> skip fi }
-        :: atomic { !(OK(0) && SAME(0)) -> skip }
-     fi
-#if NLOOK==2
-  :: atomic { OK(1) -> w = 1; chg[1] = 0; g = reborn[1] }
-     if :: atomic { OK(1) && SAME(1) -> skip };
-           atomic { if :: alive[1] && g == reborn[1] ->
-#ifndef LIVE
-                assert(SAFE(1));
+
+/* ---- The guards ----
+ * Those of src/decide/guard.c: running ASLEEP; unread-bytes NO_BYTES and NO_WRITER; open-task NO_OPEN_TASK;
+ * too-young OLD_ENOUGH; traced, stopped, uninterruptible, dumping LEFT_ALONE; self and ancestor, foreign-uid,
+ * other-pidns, protected OURS (and hosts and daemons, which are no workers in the first place); unreadable and
+ * unknown-wait EVIDENCE; changed and progress SAME.
+ */
+/* A held one does not run, and would if it were let. */
+#ifdef G_NORUNNING
+#define ASLEEP		1
+#else
+#define ASLEEP		(at[0] != WORKS || held != 0)
 #endif
-                killed[1] = 1; hit = 1; die(1) :: else -> skip fi }
-        :: atomic { !(OK(1) && SAME(1)) -> skip }
-     fi
+/* Who has signed off is out of user code for good, and may be ended at once: D_NOTIMEOUT harms nobody there. */
+#if defined(D_NOTIMEOUT) || defined(YOUNG) || defined(NOSCHED)
+#define RESTED		1
+#else
+#define RESTED		rested
 #endif
-  od
+/* Bytes count only while somebody holds the host's end: to `peer-closed` and `host-gone` they never
+ * object, and so no row takes this guard from them. */
+#ifdef G_NOBYTES
+#define NO_BYTES	1
+#else
+#define NO_BYTES	(!unread[0] || link[0] == HUNG_UP)
+#endif
+#if defined(RESET) && !defined(G_NOHOSTWRITES)
+#define NO_WRITER	(!more[0] || use[0] != LEASED)
+#else
+#define NO_WRITER	1
+#endif
+/* The kernel knows better than a log that lost its end; for `task-ended` it is a part of the proof. */
+#if defined(F_RETIRED) && !defined(G_NOOPEN)
+#define NO_OPEN_TASK	ALL_ENDED
+#else
+#define NO_OPEN_TASK	1
+#endif
+#if defined(YOUNG) && !defined(G_NOYOUNG)
+#define OLD_ENOUGH	(grown && at[0] != NEWBORN)
+#else
+#define OLD_ENOUGH	1
+#endif
+#ifndef G_NOHELD
+#define G_NOHELD	0		/* the one state that is no objection */
+#endif
+#ifndef G_NOKIND
+#define G_NOKIND	0		/* the one kind that is no objection */
+#endif
+#define LEFT_ALONE	(held == 0 || held == G_NOHELD)
+#define OURS		(kind == WORKER || kind == G_NOKIND)
+#define BY_EVIDENCE	(ASLEEP && RESTED && NO_BYTES)
+#ifdef G_NODARK				/* what cannot be read objects to nothing */
+#define EVIDENCE	(dark || BY_EVIDENCE)
+#else
+#define EVIDENCE	(!dark && BY_EVIDENCE)
+#endif
+#define DUE		(alive[0] && FENCE && EVIDENCE && NO_WRITER && NO_OPEN_TASK && OLD_ENOUGH && \
+			 LEFT_ALONE && OURS)
+
+/* ---- Reaper ---- */
+#ifdef G_NOPROGRESS
+#define SAME		1
+#else
+#define SAME		(!changed)
+#endif
+#ifdef NOSCHED
+#define LONG_ENOUGH	ticked
+#else
+#define LONG_ENOUGH	1
+#endif
+#if defined(D_NEVER)			/* a reaper that ends nobody: LIVE and STEADY must notice */
+#define STILL_DUE	0
+#elif defined(D_ONELOOK)
+#define STILL_DUE	1
+#else
+#define STILL_DUE	(DUE && SAME && LONG_ENOUGH)
+#endif
+#ifdef D_NOPIN				/* kill(2) by number */
+#define PINNED		1
+#else
+#define PINNED		(pin == reborn)
+#endif
+
+/* Whom its host neither uses nor will use. */
+#define LEAKED		(use[0] == GIVEN_UP || use[0] == CLOSED || (!host && !child))
+#define UNUSED		(LEAKED || (!host && link[0] == HUNG_UP) || \
+			 (use[0] == LEASED && done[0] && (off[0] || !REUSES)))
+
+/* Who must not be signalled even so, as it is when reaper decides: */
+#if defined(YOUNG)
+#define ALIVE_AND_KICKING	(at[0] == WORKS)
+#else				/* a doomed task that still works */
+#define ALIVE_AND_KICKING	(USER_CODE && (at[0] == WORKS || !rested))
+#endif
+#define ASKED		(BUSY(0) && unread[0])			/* a running task waits for its answer */
+#define IN_HANDS	(held != 0 && at[0] == WORKS)		/* it works, and others hold it */
+#define TOO_YOUNG	(at[0] == NEWBORN)			/* SIGTERM to it empties its daemon's pool */
+#define TAKEN		(BUSY(0) && taken)			/* since the first look */
+#define SERVES		(BUSY(0) && bound[job[0]])		/* and a log says so */
+#define USED_AGAIN	(BUSY(0) && wrote)			/* and its socket says so */
+
+#if defined(LIAR) && defined(F_RETIRED)
+#define HARM		(ASKED || TAKEN || SERVES)
+#elif defined(LIAR)
+#define HARM		(ASKED || TAKEN || SERVES || USED_AGAIN)
+#elif defined(YOUNG)
+#define HARM		(ALIVE_AND_KICKING || TOO_YOUNG)
+#else
+#define HARM		(ALIVE_AND_KICKING || ASKED || IN_HANDS || kind != WORKER)
+#endif
+
+#if defined(LIVE) || defined(STEADY)
+#define DECIDES		skip
+#define KILLS		skip
+#elif defined(REACH)
+#define DECIDES		skip
+#define KILLS		assert(!LEAKED)
+#elif defined(LIAR)
+#define DECIDES		assert(!(alive[0] && HARM))
+#define KILLS		skip
+#else
+#define DECIDES		assert(!(alive[0] && HARM))
+#define KILLS		assert(UNUSED)
+#endif
+
+proctype Reaper() provided (GOES_ON)
+{
+	bit pin;
+
+	do
+	:: atomic { DUE -> pin = reborn; changed = 0; ticked = 0; taken = 0 };
+		if
+		:: atomic { STILL_DUE -> DECIDES };
+			/* Whatever happens here: the pin and the proof must outlast it. */
+			atomic {
+				if
+				:: alive[0] && PINNED -> KILLS; killed = 1; exits(0)
+				:: else -> skip
+				fi;
+				pin = 0 }
+		:: atomic { !STILL_DUE -> pin = 0 }
+		fi
+	od
 }
-#ifdef LIVE
-#define leak0 (alive[0] && (hs[0] == ABAND || hs[0] == CLOSED))
-ltl live { [] ( (leak0 && OK(0)) -> <> (!alive[0] || !OK(0)) ) }
+
+init
+{
+	atomic {
+#ifdef KINDS
+		if
+		:: kind = WORKER
+		:: kind = ANCESTOR
+		:: kind = DAEMON
+		:: kind = FOREIGN
+		:: kind = NAMESPACE
+		:: kind = PROTECTED
+		fi;
 #endif
-#ifdef REACH
-ltl reach { [] (hit == 0) }   /* must be violated: the fence is not vacuous */
+		run Host();
+		run Monitor();
+		run Lease(0);
+		run Worker(0);
+#if NW == 2
+		run Lease(1);
+		run Worker(1);
+#endif
+#if defined(HELD) || defined(DARK)
+		run Others();
+#endif
+		run Clock();
+#ifdef F_REP
+		run Beat();
+#endif
+		run Reaper()
+	}
+}
+
+/*
+ * REACH: reaper never ends one that is leaked. Spin must refute it: else that nobody comes to harm says
+ * nothing, for nobody is ended.
+ * LIVE: nobody is for ever leaked, fenced and asleep, with no guard that objects.
+ * STEADY: nobody is for ever leaked and asleep when its tasks have ended and its host runs, and, for `host
+ * idle`, has no task: a leak is fenced some day. (Of the other fences it is the host or the kernel who must
+ * tell, and nothing makes them.)
+ * Both are asked of runs in which no process that could go on for ever stands still.
+ */
+#ifdef LIVE
+ltl fenced_is_ended { [] <> !(LEAKED && alive[0] && FENCE &&
+			      ASLEEP && NO_BYTES && NO_WRITER && NO_OPEN_TASK) }
+#endif
+#ifdef STEADY
+ltl leak_is_ended { [] <> !(LEAKED && alive[0] && ALL_ENDED && NOT_LATE &&
+			    ASLEEP && NO_BYTES && !ANY_OPEN) }
 #endif
