@@ -105,8 +105,8 @@ static const char *why_spared(const struct reap *r, const struct victim *v, bool
 		return "it is no helper any more";
 	if (worker->stage == ACT_DONE)
 		return "its worker is not ended";
-	*ret_tell = !s->ev.vanished;
 	p = snapshot_find(&r->second.snapshot, s->id.pid);
+	*ret_tell = p && !s->ev.vanished;
 	if (may_be_anothers(r, &r->second.snapshot, p, w->id.pid))
 		return another;
 	return objection(r, p, &s->ev, &w->ev);

@@ -173,7 +173,7 @@ Test(marker_file, what_is_believed, .init = make, .fini = clean)
 	} rows[] = {
 		{ a_log, 0, 1, "", "its owner's" },
 		{ no_log, -ENOENT, 0, "", "there is none" },
-		{ a_fifo, -EPERM, 0, "is not a regular file", "to open it may have an effect" },
+		{ a_fifo, -EPERM, 0, "is a FIFO", "to open it may have an effect" },
 		{ a_log_with_two_names, -EPERM, 0, "does not have exactly one link",
 		  "somebody else's, perhaps" },
 		{ a_log_in_an_open_directory, -EPERM, 1, MARKER_FILE_WHY_OPEN,

@@ -148,7 +148,7 @@ Test(markers_trust, what_becomes_a_fifo_is_neither_awaited_nor_believed)
 	cr_assert_eq(dir_read(), 0);
 	cr_expect_eq(taken.count, 0);
 	cr_expect_eq(counts.distrusted, 1);
-	cr_expect_str_eq(counts.first_distrusted, "a.log: is not a regular file");
+	cr_expect_str_eq(counts.first_distrusted, "a.log: is a FIFO");
 }
 
 Test(markers_trust, a_log_that_others_may_write_to_later_is_forgotten)

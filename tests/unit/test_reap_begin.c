@@ -366,7 +366,7 @@ Test(reap_begin, without_an_intent_of_each_nobody_is_ended)
 	sweep_done(&s);
 }
 
-/* A helper that was spared is told of once, and its worker is held. */
+/* A helper that a guard kept is told of once, and its worker is held. */
 Test(reap_begin, what_is_over_is_not_held)
 {
 	static struct sweep s;
@@ -375,9 +375,9 @@ Test(reap_begin, what_is_over_is_not_held)
 	s.second.subjects[1].ev.tracer = 1;
 	audit_log_close(&s.log);
 	cr_expect_eq(begin(&s), -EBADF);
-	cr_expect_eq(s.scene.told_count, 1, "the worker; %zu are told", s.scene.told_count);
+	cr_expect_eq(s.scene.told_count, 2, "each once; %zu are told", s.scene.told_count);
 	cr_expect_eq(outcome_of(&s.scene, s.worker), (int)OUTCOME_HELD);
-	cr_expect_eq((int)s.scene.reap.victims[1].record.outcome, (int)OUTCOME_SPARED);
+	cr_expect_eq(outcome_of(&s.scene, s.scene.reap.victims[1].id.pid), (int)OUTCOME_SPARED);
 	sweep_done(&s);
 }
 

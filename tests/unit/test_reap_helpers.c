@@ -33,9 +33,18 @@ struct family {
 	struct reap reap;
 	struct subject *worker, *helper;
 	struct proc *between, *proc;
+	size_t told;
 };
 
 static struct config config; /* half a megabyte */
+
+static void count_told(void *arg, const struct action_record *record)
+{
+	size_t *told = arg;
+
+	(void)record;
+	(*told)++;
+}
 
 static void family_make(struct family *f)
 {
@@ -48,7 +57,11 @@ static void family_make(struct family *f)
 			       .dirfd = -1,
 			       .pidfd = -1 },
 			     { .role = ROLE_HELPER, .dirfd = -1, .pidfd = -1 } },
-		.reap = { .config = &config, .count = 2, .second = build_audit() },
+		.reap = { .config = &config,
+			  .count = 2,
+			  .second = build_audit(),
+			  .sink = count_told,
+			  .arg = &f->told },
 	};
 	f->reap.victims = f->victims;
 	(void)build_worker(&f->reap.second, -1, WORKER_PID);
@@ -185,24 +198,27 @@ Test(reap_helpers, each_guard_spares_alone)
 		void (*happens)(struct family *f);
 		const char *want; /* NULL: it goes with its worker */
 		const char *why;
+		bool told; /* it is there, and kept for what it is */
 	} rows[] = {
 		{ nothing, NULL, "nothing objects" },
 		{ unseen, "it was gone before a signal", "it is in no list of the second look" },
 		{ vanished, "it was gone before a signal", "it ended while it was looked at" },
-		{ of_another_user, "it is another user's", "its effective user" },
-		{ of_unknown_users, "it is another user's", "nobody knows whose it is" },
-		{ setuid_program, "it is another user's", "a set-user-ID program" },
-		{ of_unknown_namespaces, "it lives in another pid namespace", "nobody knows" },
-		{ in_another_namespace, "it lives in another pid namespace", "a container's" },
-		{ first_of_its_namespace, "it lives in another pid namespace", "its pid 1" },
-		{ traced, "it is traced", "somebody looks at it" },
-		{ dumping, "it is traced", "its core is wanted" },
-		{ above_a_worker, "a worker lives below it", "a JVM below a worker" },
-		{ a_host, "it is a host or a daemon", "itself" },
-		{ protected_by_name, "a [protect] rule names it", "the operator's word" },
-		{ below_a_daemon, ANOTHERS, "between it and its worker is a daemon" },
-		{ below_what_may_be_a_daemon, ANOTHERS, "... or may be one" },
-		{ what_may_be_a_daemon, ANOTHERS, "it may be one itself" },
+		{ of_another_user, "it is another user's", "its effective user", true },
+		{ of_unknown_users, "it is another user's", "nobody knows whose it is", true },
+		{ setuid_program, "it is another user's", "a set-user-ID program", true },
+		{ of_unknown_namespaces, "it lives in another pid namespace", "nobody knows",
+		  true },
+		{ in_another_namespace, "it lives in another pid namespace", "a container's",
+		  true },
+		{ first_of_its_namespace, "it lives in another pid namespace", "its pid 1", true },
+		{ traced, "it is traced", "somebody looks at it", true },
+		{ dumping, "it is traced", "its core is wanted", true },
+		{ above_a_worker, "a worker lives below it", "a JVM below a worker", true },
+		{ a_host, "it is a host or a daemon", "itself", true },
+		{ protected_by_name, "a [protect] rule names it", "the operator's word", true },
+		{ below_a_daemon, ANOTHERS, "between it and its worker is a daemon", true },
+		{ below_what_may_be_a_daemon, ANOTHERS, "... or may be one", true },
+		{ what_may_be_a_daemon, ANOTHERS, "it may be one itself", true },
 		{ gone, "it is no helper any more", "it was not looked at" },
 		{ without_its_worker, "it is no helper any more", "nor was its worker" },
 		{ a_worker_by_now, "it is no helper any more", "its parent is a daemon" },
@@ -222,6 +238,7 @@ Test(reap_helpers, each_guard_spares_alone)
 			     rows[i].why);
 		if (rows[i].want)
 			cr_expect_eq((int)f.victims[1].record.outcome, (int)OUTCOME_SPARED);
+		cr_expect_eq(f.told, (size_t)rows[i].told, "%s", rows[i].why);
 		audit_done(&f.reap.second);
 	}
 }
@@ -280,14 +297,6 @@ Test(reap_helpers, who_gets_sigkill_at_once)
 		cr_expect_eq(f.victims[1].kill_at_once, rows[i].at_once, "%s", rows[i].why);
 		audit_done(&f.reap.second);
 	}
-}
-
-static void count_told(void *arg, const struct action_record *record)
-{
-	size_t *told = arg;
-
-	(void)record;
-	(*told)++;
 }
 
 Test(reap_helpers, only_those_that_wait_for_their_signal_are_looked_at_again)
