@@ -222,13 +222,13 @@ PROMISES = [
 
     # N10: a record on the disk first
     Row("N10", "a record that is not written holds the signal", "src/app/reap.c",
-        "\t\terr = audit_log_append(r->log, &lines, true);\n\treturn err;\n",
-        "\t\t(void)!audit_log_append(r->log, &lines, true);\n\treturn err;\n", NO_ROOM),
+        "\treturn err < 0 ? err : audit_log_append(r->log, &lines, true);\n",
+        "\tif (err == 0)\n\t\t(void)!audit_log_append(r->log, &lines, true);\n\treturn err;\n", NO_ROOM),
     Row("N10", "all that is due waits for all records", "src/app/reap.c",
         "\terr = write_intents(r);\n\tif (err < 0)\n\t\treturn err;\n", "\t(void)!write_intents(r);\n", NO_ROOM),
     Row("N10", "the record is to be on the disk", "src/app/reap.c",
-        "\t\terr = audit_log_append(r->log, &lines, true);\n\treturn err;\n",
-        "\t\terr = audit_log_append(r->log, &lines, false);\n\treturn err;\n", NO_DISK),
+        "\treturn err < 0 ? err : audit_log_append(r->log, &lines, true);\n",
+        "\treturn err < 0 ? err : audit_log_append(r->log, &lines, false);\n", NO_DISK),
     Row("N10", "the disk is waited for", "src/report/audit_log.c",
         "\tif (r == 0 && sync && fdatasync(fd) < 0)\n", "\tif (false)\n", NO_DISK),
     Row("N10", "half a record is none", "src/report/audit_log.c", "n < want ? -ENOSPC : 0;", "0;",
@@ -283,9 +283,9 @@ PROMISES = [
         "\tif (st.st_uid != geteuid() || (st.st_mode & 07777) != FILE_MODE)\n", "\tif (false)\n",
         "history_file::which_files_it_believes"),
     Row("N13", "a history with a second name", "src/app/state_file.c",
-        " || fs_distrust(&st, geteuid()))\n", ")\n", "history_file::links_and_other_kinds"),
+        "\tif (fs_distrust(&st, geteuid()))\n", "\tif (false)\n", "history_file::links_and_other_kinds"),
     Row("N13", "a history in a directory that others may write to", "src/app/state_file.c",
-        " || fs_distrust_dir(&st, geteuid()))\n", ")\n", "history_file::which_files_it_believes"),
+        "\tif (fs_distrust_dir(&st, geteuid()))\n", "\tif (false)\n", "history_file::which_files_it_believes"),
     Row("N13", "memory of times to come", "src/app/memory_file.c",
         "\tif (!r && speaks_of_the_future(g, now_ms))\n", "\tif (false)\n", "memory_file::what_is_not_loaded"),
     Row("N13", "memory that is not whole", "src/app/memory_file.c",
@@ -325,7 +325,7 @@ PROMISES = [
 \twhy = fs_distrust(&st, st.st_uid);
 \tif (!why) {
 \t\tfd = openat(dirfd, name, O_RDONLY |""", STRANGERS),
-    Row("N15", "regular files only", "src/base/fs.c", "\tif (!S_ISREG(st->st_mode))\n", "\tif (false)\n", STRANGERS),
+    Row("N15", "regular files only", "src/base/fs.c", "\tif (kind)\n", "\tif (false)\n", STRANGERS),
     Row("N15", "no log is waited for", "src/observe/marker_file.c", "O_NOFOLLOW | O_NONBLOCK |", "O_NOFOLLOW |", FIFO,
         hangs=True),
     Row("N15", "what counts is what was opened", "src/observe/marker_file.c",
