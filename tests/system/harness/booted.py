@@ -113,7 +113,8 @@ class Booted:
 
     def run(self, *argv: str, timeout_s: float = 30) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["nsenter", "-t", str(self.first()), "--mount", "--pid", "--uts", "--ipc", "--cgroup",
+            ["nsenter", "-t", str(self.first()), "--mount", "--root", "--pid", "--uts", "--ipc",
+             "--cgroup",
              *argv], check=False, capture_output=True, text=True, timeout=timeout_s,
             stdin=subprocess.DEVNULL, cwd="/")
 
