@@ -194,9 +194,9 @@ int marker_file_read(struct marker_file *f, int fd, uint64_t max, const struct m
 		f->tail = 0;
 	if (took < 0)
 		return (int)took;
-	f->torn = n > 0 && took == 0;
-	/* It ends with a whole line, or with the beginning of one. */
-	return n == 0 || (took == 0 && (size_t)n < wanted);
+	/* Behind it is no more: it ends with a whole line, or with the beginning of one. */
+	f->torn = n > 0 && took == 0 && (size_t)n < wanted;
+	return n == 0 || f->torn;
 }
 
 void marker_file_done(struct marker_file *f)

@@ -109,7 +109,7 @@ static int begin_file(struct markers *m, struct marker_file *f, const struct sta
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
 	f->offset = f->lines = 0;
-	f->skipping = false;
+	f->skipping = f->torn = false;
 	f->who.event = MARKER_UNKNOWN;
 	f->bad = f->unknown = 0;
 	free(f->first_bad);

@@ -316,10 +316,14 @@ Test(marker_file, a_limit_leaves_the_rest, .init = begin, .fini = end)
 	cr_expect_eq(taken.count, 2);
 	cr_expect_eq(read_up_to(strlen(BEAT) - 1), 0, "half a line, and more behind it");
 	cr_expect_eq(taken.count, 2);
+	cr_expect_not(file.torn, "the rest is there");
 	cr_expect_eq(read_up_to(0), 0, "nothing is read");
 	cr_expect_eq(read_up_to(strlen(BEAT)), 0, "nobody has seen its end");
 	cr_expect_eq(taken.count, 3);
 	cr_expect_eq(read_log(), 1);
+	append("reaper/1 2 be");
+	cr_expect_eq(read_log(), 1);
+	cr_expect(file.torn, "its rest is to come");
 }
 
 Test(marker_file, a_signal_and_an_error, .init = begin, .fini = end)
