@@ -14,6 +14,7 @@ enum {
 	PIDS_SHOWN = 8,
 	PIDS_TEXT_MAX = 128,
 	HOSTS_SHOWN = 16,
+	NAME_SHOWN_MAX = 256,     /* of a log: what is wrong with it stands behind */
 	BEAT_LATE_MS = 30 * 1000, /* beats come every 2 to 10 seconds (reaper-markers(5)) */
 };
 
@@ -53,12 +54,23 @@ static const struct {
 static_assert(ARRAY_SIZE(unheard) == UNHEARD_COUNT,
 	      "every kind of log that is not heard has words");
 
-static bool is_seen_namespace(const struct doctor_input *in, uint64_t pid_ns)
+/* What --host leaves out is not in the audit, nor are trees that may not be read. */
+static bool sees_all(const struct audit *a)
 {
-	for (size_t i = 0; i < in->audit->daemon_count; i++)
-		if (in->audit->daemons[i].ev.pid_ns == pid_ns)
+	for (size_t i = 0; i < a->host_count; i++)
+		if (a->hosts[i].named)
+			return false;
+	return !a->hidden_trees;
+}
+
+static bool may_be_seen_namespace(const struct doctor_input *in, uint64_t pid_ns)
+{
+	const struct audit *a = in->audit;
+
+	for (size_t i = 0; i < a->daemon_count; i++)
+		if (!a->daemons[i].ev.pid_ns || a->daemons[i].ev.pid_ns == pid_ns)
 			return true;
-	return pid_ns == in->self->pid_ns;
+	return pid_ns == in->self->pid_ns || !sees_all(a);
 }
 
 static enum unheard why_unheard(const struct doctor_input *in, const struct ledger_log_info *log)
@@ -69,7 +81,7 @@ static enum unheard why_unheard(const struct doctor_input *in, const struct ledg
 		return UNHEARD_NO_WRITER;
 	if (log->other_boot)
 		return UNHEARD_OTHER_BOOT;
-	if (!is_seen_namespace(in, log->pid_ns))
+	if (!may_be_seen_namespace(in, log->pid_ns))
 		return UNHEARD_OTHER_NAMESPACE;
 	if (log->kind == MARKER_OPERATOR || log->pid_ns != in->self->pid_ns)
 		return HEARD;
@@ -96,8 +108,8 @@ static void check_writers(const struct doctor_input *in, struct checks *ret)
 		if (!count[i])
 			continue;
 		c = doctor_add(ret, unheard[i].name, unheard[i].status,
-			       "%u logs count for nobody here; the first: %s: %s", count[i],
-			       first[i].name, unheard[i].found);
+			       "%u logs count for nobody here; the first: %.*s: %s", count[i],
+			       NAME_SHOWN_MAX, first[i].name, unheard[i].found);
 		if (unheard[i].fix)
 			doctor_fix(c, "%s", unheard[i].fix);
 	}

@@ -415,6 +415,59 @@ Test(doctor, logs_that_count_for_nobody)
 	}
 }
 
+static size_t count_unheard(struct world *w, const struct writer_row *row)
+{
+	size_t count = 0;
+
+	hear(w, row);
+	for (size_t i = 0; i < w->checks.count; i++)
+		count += !strcmp(w->checks.check[i].name, "marker-writers");
+	return count;
+}
+
+/* Where not all is looked at, one that is not seen may well be there. */
+Test(doctor, a_namespace_that_is_not_looked_at)
+{
+	static const struct writer_row row = {
+		.record = { .event = MARKER_HOST, .host = { 100, 1100 }, .pid_ns = UNSEEN_NS },
+		.owner = 1000,
+	};
+	_cleanup_(free_world) struct world w;
+
+	build_world(&w);
+	w.self.pid_ns = OUR_NS;
+	build_host(&w.audit, 100);
+	build_daemon(&w.audit, 0, 200)->ev.pid_ns = SEEN_NS;
+	cr_expect_eq(count_unheard(&w, &row), 1);
+	w.audit.hosts[0].named = true;
+	cr_expect_eq(count_unheard(&w, &row), 0, "--host leaves others out");
+	w.audit.hosts[0].named = false;
+	w.audit.hidden_trees = 1;
+	cr_expect_eq(count_unheard(&w, &row), 0, "another user's tree");
+	w.audit.hidden_trees = 0;
+	w.audit.daemons[0].ev.pid_ns = 0;
+	cr_expect_eq(count_unheard(&w, &row), 0, "it may be this daemon's");
+}
+
+Test(doctor, a_long_name_hides_no_reason)
+{
+	static const struct marker beat = { .event = MARKER_BEAT, .n = 1, .boot = "this" };
+	_cleanup_(free_world) struct world w;
+	struct ledger *l = ledger_new("this");
+	char name[500];
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	build_world(&w);
+	cr_assert_not_null(l);
+	cr_assert_eq(ledger_add(l, &(struct ledger_source){ 1, 1000, name }, &beat), 0);
+	w.in.ledger = l;
+	doctor_markers(&w.in, &w.checks);
+	expect(&w, "marker-writers", CHECK_ADVICE, "does not say first who writes it",
+	       "a long name");
+	ledger_free(l);
+}
+
 /* The check of one host, by its number. */
 static const struct check *of_host(const struct checks *c, pid_t pid)
 {
