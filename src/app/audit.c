@@ -51,6 +51,26 @@ int command_look_failed(const struct look *l, int err)
 	return EXIT_BLIND;
 }
 
+int command_remember(const struct config *c, bool ends, struct look *l)
+{
+	uint64_t now_ms = clock_boot_ms();
+	int err = history_file_load(c->state_dir, l->self.boot_id, now_ms, &l->history);
+
+	if (err < 0 && err != -ENOMEM) {
+		if (ends) {
+			log_error("history in %s: %s; without it nothing is ended", c->state_dir,
+				  strerror(-err));
+			return EXIT_BLIND;
+		}
+		log_notice("history in %s: %s; how long proofs were seen is not known",
+			   c->state_dir, strerror(-err));
+		err = 0;
+	}
+	if (err == 0)
+		err = memory_file_load(c->state_dir, l->self.boot_id, now_ms, &l->growth);
+	return err < 0 ? command_look_failed(l, err) : 0;
+}
+
 static int print_audit(const struct options *o, const struct audit *a)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
@@ -77,11 +97,10 @@ int command_audit(const struct options *o, const struct config *c)
 	if (status)
 		return status;
 	/* How long a proof was seen by earlier sweeps; an audit itself writes nothing. */
-	err = history_file_load(c->state_dir, l.self.boot_id, clock_boot_ms(), &l.history);
-	if (err == 0)
-		err = memory_file_load(c->state_dir, l.self.boot_id, clock_boot_ms(), &l.growth);
-	if (err == 0)
-		err = look_twice(&l, c->sample_ms, &a);
+	status = command_remember(c, false, &l);
+	if (status)
+		return status;
+	err = look_twice(&l, c->sample_ms, &a);
 	if (err < 0)
 		return command_look_failed(&l, err);
 	a.dry_run = true;

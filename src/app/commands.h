@@ -54,4 +54,13 @@ int command_take_lock(const struct config *c, int *ret_status) _must_check_;
 /** Says on stderr why a look failed. @return the exit status with which to leave. */
 int command_look_failed(const struct look *l, int err);
 
+/**
+ * Gives a look what earlier runs knew: state_dir's history, and how memory went. A history that cannot be
+ * read just now may hold kills of the last hour: it keeps from ending anybody, but not from looking.
+ *
+ * @param ends	somebody may be ended.
+ * @return 0; else the exit status with which to leave: what failed has been said on stderr.
+ */
+int command_remember(const struct config *c, bool ends, struct look *l) _must_check_;
+
 #endif

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "app/commands.h"
-#include "app/history_file.h"
-#include "app/memory_file.h"
 #include "app/output.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -135,11 +133,10 @@ static int look_and_explain(const struct options *o, const struct config *c, str
 
 	if (status)
 		return status;
-	err = history_file_load(c->state_dir, l->self.boot_id, clock_boot_ms(), &l->history);
-	if (err == 0)
-		err = memory_file_load(c->state_dir, l->self.boot_id, clock_boot_ms(), &l->growth);
-	if (err == 0)
-		err = look_twice(l, c->sample_ms, a);
+	status = command_remember(c, false, l);
+	if (status)
+		return status;
+	err = look_twice(l, c->sample_ms, a);
 	if (err < 0)
 		return command_look_failed(l, err);
 	a->dry_run = true;

@@ -154,15 +154,9 @@ static int locked_sweep(const struct options *o, const struct config *c, struct 
 	}
 	l->stop_fd = signals;
 	r.announce = o->verbose || (!o->json && !o->quiet);
-	err = history_file_load(c->state_dir, l->self.boot_id, clock_boot_ms(), &l->history);
-	if (err < 0) {
-		log_error("history in %s: %s; without it nothing is ended", c->state_dir,
-			  strerror(-err));
-		return EXIT_BLIND;
-	}
-	err = memory_file_load(c->state_dir, l->self.boot_id, clock_boot_ms(), &l->growth);
-	if (err < 0)
-		return command_look_failed(l, err);
+	status = command_remember(c, true, l);
+	if (status)
+		return status;
 	status = act(o, &r, signals);
 	save_memory(c, l);
 	err = history_file_save(c->state_dir, l->self.boot_id, &l->history);

@@ -382,7 +382,7 @@ static void run(struct watch *w)
 
 static int start(struct watch *w)
 {
-	int err = 0;
+	int err = 0, status;
 
 	if (!w->options->dry_run)
 		err = round_open(w->options, w->config, &w->look, &w->round);
@@ -397,13 +397,10 @@ static int start(struct watch *w)
 		return EXIT_BLIND;
 	}
 	w->round.announce = !w->options->quiet;
-	err = history_file_load(w->config->state_dir, w->look.self.boot_id, clock_boot_ms(),
-				&w->look.history);
-	if (err == 0)
-		err = memory_file_load(w->config->state_dir, w->look.self.boot_id, clock_boot_ms(),
-				       &w->look.growth);
-	if (err == 0)
-		err = loop_open(&w->loop);
+	status = command_remember(w->config, !w->options->dry_run, &w->look);
+	if (status)
+		return status;
+	err = loop_open(&w->loop);
 	if (err == 0)
 		err = watch_exits_open(&w->look, say_exit, w, w->options->verbose, &w->exits);
 	w->loop.exits = w->exits.epoll;

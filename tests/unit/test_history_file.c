@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "app/commands.h"
 #include "tmpdir.h"
 
 #define BOOT   "01234567-89ab-cdef-0123-456789abcdef"
@@ -419,6 +420,28 @@ Test(history_file, what_cannot_be_read_now_is_not_missing)
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	cr_expect_eq(history_file_load(d.path, BOOT, NOW, &read), 0);
 	cr_expect_eq(read.kill_count, 1);
+}
+
+/* An audit is wanted most on a bad day. */
+Test(history_file, what_cannot_be_read_now_keeps_from_ending_and_not_from_looking)
+{
+	_cleanup_tmpdir_ struct tmpdir d = tmpdir_make();
+	static struct config config; /* half a megabyte */
+	static struct look look;
+	struct rlimit limit, none;
+	int looking, ending;
+
+	cr_assert_lt((size_t)snprintf(config.state_dir, sizeof(config.state_dir), "%s", d.path),
+		     sizeof(config.state_dir));
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = limit.rlim_max };
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	looking = command_remember(&config, false, &look);
+	ending = command_remember(&config, true, &look);
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cr_expect_eq(looking, 0);
+	cr_expect_eq(ending, (int)EXIT_BLIND);
+	cr_expect_eq(command_remember(&config, true, &look), 0);
 }
 
 #define TEXT HEADER "kill 5\n"
