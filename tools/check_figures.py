@@ -29,6 +29,7 @@ PROMISES = {
     "kills of reaper itself": "N11, N13",
     "failing allocations": "N8, N10",
     "short reads and writes": "N8, N10",
+    "failing calls of a thread": "N8, N17",
     "stat lines": "N1, N8",
     "attacks by marker logs": "N7, N15 to N17",
     "attacks by processes": "N5, N7, N8, N17",
