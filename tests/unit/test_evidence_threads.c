@@ -200,11 +200,12 @@ static void many(void *arg)
 }
 
 /* A thread that is there may still be on its way to where it sleeps. */
-static struct evidence look_until(pid_t pid, enum tri asleep)
+static struct evidence look_when_asleep(pid_t pid)
 {
+	uint64_t until = live_now_ms() + LIVE_WAIT_MS;
 	struct evidence e = look(pid);
 
-	for (int ms = 0; e.asleep != asleep && ms < LIVE_WAIT_MS; ms += 10) {
+	while (e.asleep == TRI_NO && live_now_ms() < until) {
 		evidence_done(&e);
 		live_sleep_ms(10);
 		e = look(pid);
@@ -228,7 +229,7 @@ Test(evidence_threads, as_many_as_are_looked_at_and_one_more)
 		struct evidence e;
 
 		live_await_threads(pid, (unsigned)threads);
-		e = look_until(pid, rows[i].asleep);
+		e = look_when_asleep(pid);
 		cr_expect_eq(e.threads, (unsigned)threads);
 		cr_expect_eq(e.asleep, rows[i].asleep, "%d threads", threads);
 		if (rows[i].asleep == TRI_UNKNOWN)
