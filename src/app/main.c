@@ -143,8 +143,11 @@ int main(int argc, char **argv)
 	if (caps_read(&caps) < 0)
 		caps = (struct caps){ 0 };
 	status = confine(&options);
-	if (!status)
-		status = run(&options, config, &caps);
+	if (status) {
+		config_free(config);
+		return status;
+	}
+	status = run(&options, config, &caps);
 	if (options.command != COMMAND_WATCH)
 		config_free(config);
 	return status;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/log.h"
 #include "report/json.h"
 
 struct text_style output_style(const struct options *o)
@@ -41,13 +42,14 @@ int output_text(const struct buf *text)
 void output_event(const struct options *o, const struct event *e)
 {
 	_cleanup_(buf_done) struct buf line = { 0 };
+	int err = 0;
 
-	if (o->json) {
-		if (json_event(e, &line) < 0)
-			return;
-	} else {
+	if (o->json)
+		err = json_event(e, &line);
+	else
 		text_event(e, &line);
-	}
-	if (output_text(&line) < 0)
+	if (err < 0 || line.failed)
+		log_error("an event is not told: no memory");
+	else if (output_text(&line) < 0)
 		return; /* nothing hangs on it */
 }

@@ -20,7 +20,10 @@ struct text_style output_style(const struct options *o);
  */
 int output_text(const struct buf *text) _must_check_;
 
-/** Writes one event as text or JSON; a failure is ignored: what is done does not hang on who reads. */
+/**
+ * Writes one event as text or JSON. One that there is no memory for is told of on stderr; that it cannot be
+ * written is ignored: what is done does not hang on who reads.
+ */
 void output_event(const struct options *o, const struct event *e);
 
 #endif
