@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -287,6 +288,46 @@ ssize_t __wrap_read(int fd, void *bytes, size_t len)
 {
 	before_call();
 	return __real_read(fd, bytes, len);
+}
+
+ssize_t __real___read_chk(int fd, void *bytes, size_t len, size_t room);
+ssize_t __wrap___read_chk(int fd, void *bytes, size_t len, size_t room);
+ssize_t __wrap___read_chk(int fd, void *bytes, size_t len, size_t room)
+{
+	before_call();
+	return __real___read_chk(fd, bytes, len, room);
+}
+
+ssize_t __real_write(int fd, const void *bytes, size_t len);
+ssize_t __wrap_write(int fd, const void *bytes, size_t len);
+ssize_t __wrap_write(int fd, const void *bytes, size_t len)
+{
+	before_call();
+	return __real_write(fd, bytes, len);
+}
+
+ssize_t __real_writev(int fd, const struct iovec *parts, int count);
+ssize_t __wrap_writev(int fd, const struct iovec *parts, int count);
+ssize_t __wrap_writev(int fd, const struct iovec *parts, int count)
+{
+	before_call();
+	return __real_writev(fd, parts, count);
+}
+
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+int __wrap_fdatasync(int fd)
+{
+	before_call();
+	return __real_fdatasync(fd);
+}
+
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to)
+{
+	before_call();
+	return __real_rename(from, to);
 }
 
 ssize_t __real_pread(int fd, void *bytes, size_t len, off_t at);

@@ -18,6 +18,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -46,7 +47,8 @@ enum {
 	UNDISTURBED = 8,     /* ends of each kind, to count their calls */
 	TRIALS_EACH_MAX = 4, /* for each number that is given away */
 	NUMBERS_MAX = 100000000,
-	KILL_GRACE_MS = 10000,
+	GRACE_MS = 60 * 1000, /* a machine may be busy */
+	WHY_MAX = 256,
 	TICK_US = 11 * 1000,  /* longer than one, by which the start of a process is told */
 	CALLS_BEFORE_PIN = 2, /* the one that opens the directory is among them */
 	ONE_IN_SWEEPS = 40,   /* of the numbers */
@@ -97,9 +99,9 @@ static void see(int dirfd, struct subject *ret)
 	ret->ppid = ret->ev.ppid;
 }
 
-/* From the pin to the end, as a sweep does it. @return how it went; *ret_why: or why not. */
+/* From the pin to the end, as a sweep does it. @return how it went; *ret_why: and why so. */
 static enum outcome end_by_reaper(const struct config *config, struct look *look,
-				  const struct subject *first, const char **ret_why)
+				  const struct subject *first, char ret_why[static WHY_MAX])
 {
 	struct victim v = { 0 };
 	struct subject then;
@@ -113,21 +115,24 @@ static enum outcome end_by_reaper(const struct config *config, struct look *look
 		.settled = true,
 	};
 	enum outcome outcome = OUTCOME_VANISHED;
+	const char *why;
 
-	*ret_why = "it cannot be pinned";
+	(void)snprintf(ret_why, WHY_MAX, "it cannot be pinned");
 	give_at(POINT_PLAN);
 	if (act_pin(first->id, ROLE_WORKER, &v) < 0)
 		return outcome;
 	give_at(POINT_SECOND_LOOK);
 	see(v.dirfd, &then);
-	*ret_why = then.ev.vanished ? "it vanished" : correlate_difference(first, &then);
-	if (!*ret_why) {
+	why = then.ev.vanished ? "it vanished" : correlate_difference(first, &then);
+	(void)snprintf(ret_why, WHY_MAX, "%s", why ? why : "");
+	if (!why) {
 		while (reap_step(&r, clock_boot_ms())) {
 			struct pollfd wait = { .fd = v.pidfd, .events = POLLIN };
 
 			(void)give_poll(&wait, 1, 1);
 		}
 		outcome = v.record.outcome;
+		(void)snprintf(ret_why, WHY_MAX, "%s %s", outcome_name(outcome), v.record.why);
 	}
 	evidence_done(&then.ev);
 	act_release(&v);
@@ -143,14 +148,37 @@ static void look_first(struct subject *ret)
 }
 
 struct sum {
-	unsigned long given, ended, wrong, hurried;
+	unsigned long given, ended;
+	unsigned long signalled, hurried; /* strangers */
+	unsigned long missed;             /* victims that were not ended */
 };
 
-static void tell_wrong(struct sum *sum, const char *what, int before, const char *why)
+static unsigned long wrong_of(const struct sum *sum)
 {
-	sum->wrong++;
+	return sum->signalled + sum->hurried + sum->missed;
+}
+
+static void tell_wrong(unsigned long *count, const char *what, int before, const char *why)
+{
+	(*count)++;
 	if (!control)
-		(void)printf("%s, call %d: %s\n", what, before, why ? why : "it outlived SIGKILL");
+		(void)printf("%s, call %d: %s\n", what, before, why);
+}
+
+static void judge_stranger(struct sum *sum, int before, enum point point)
+{
+	int sig;
+
+	sum->given++;
+	given_at[point]++;
+	if (getpriority(PRIO_PROCESS, NUMBER_VICTIM) != our_nice)
+		tell_wrong(&sum->hurried, "a stranger has another priority", before,
+			   point_name(point));
+	sig = ended_by(&stranger, SIGUSR2);
+	if (sig != SIGUSR2)
+		tell_wrong(&sum->signalled,
+			   sig == SIGKILL ? "a stranger got SIGKILL" : "a stranger was signalled",
+			   before, point_name(point));
 }
 
 /* One victim, which ignores SIGTERM or does not; its number is given away before that call. */
@@ -162,10 +190,10 @@ static unsigned trial(int before, bool stubborn, struct sum *sum)
 	struct subject first;
 	enum outcome outcome;
 	enum point point;
-	const char *why;
+	char why[WHY_MAX];
 
-	config.term_grace_ms = stubborn ? 0 : KILL_GRACE_MS;
-	config.kill_grace_ms = KILL_GRACE_MS;
+	config.term_grace_ms = stubborn ? 0 : GRACE_MS;
+	config.kill_grace_ms = GRACE_MS;
 	(void)signal(SIGTERM, stubborn ? SIG_IGN : SIG_DFL);
 	if (start(&victim) < 0)
 		give_up("clone3 with a number");
@@ -174,7 +202,7 @@ static unsigned trial(int before, bool stubborn, struct sum *sum)
 	look_first(&first);
 	is_pinned = before >= CALLS_BEFORE_PIN;
 	give_arm(POINTS, before, give_number_away, control);
-	outcome = end_by_reaper(&config, &look, &first, &why);
+	outcome = end_by_reaper(&config, &look, &first, why);
 	point = give_disarm();
 	evidence_done(&first.ev);
 	if (victim >= 0) {
@@ -182,26 +210,18 @@ static unsigned trial(int before, bool stubborn, struct sum *sum)
 
 		sum->ended += sig == SIGTERM || sig == SIGKILL;
 		if (sig == SIGUSR2 || (outcome != OUTCOME_EXITED && outcome != OUTCOME_KILLED))
-			tell_wrong(sum, "a victim was not ended", before, why);
+			tell_wrong(&sum->missed, "a victim was not ended", before, why);
 	}
-	if (stranger >= 0) {
-		sum->given++;
-		given_at[point]++;
-		sum->hurried += getpriority(PRIO_PROCESS, NUMBER_VICTIM) != our_nice;
-		if (ended_by(&stranger, SIGUSR2) != SIGUSR2)
-			tell_wrong(sum, "a stranger was signalled", before, point_name(point));
-	}
+	if (stranger >= 0)
+		judge_stranger(sum, before, point);
 	return give_calls(POINTS);
 }
 
-/* One end takes more calls than another: a wait that is looked at twice. */
-static void count_calls(unsigned most[2], struct sum *sum)
+/* One end takes more calls than another: a wait that is looked at twice. So many each takes. */
+static void count_calls(unsigned least[2], struct sum *sum)
 {
-	for (int i = 0; i < 2 * UNDISTURBED; i++) {
-		unsigned took = trial(GIVE_NEVER, i % 2, sum);
-
-		most[i % 2] = MAX(most[i % 2], took);
-	}
+	for (int i = 0; i < 2 * UNDISTURBED; i++)
+		least[i % 2] = MIN(least[i % 2], trial(GIVE_NEVER, i % 2, sum));
 }
 
 static void print_points(void)
@@ -215,16 +235,16 @@ static void print_points(void)
 /* The end of one process, without the looks that find it. */
 static void take_ends(unsigned long numbers, struct sum *sum)
 {
-	unsigned most[2] = { 0 };
+	unsigned least[2] = { UINT_MAX, UINT_MAX };
 	unsigned long trials = 0;
 
 	our_nice = getpriority(PRIO_PROCESS, 0);
-	count_calls(most, sum);
-	if (sum->ended != 2 * UNDISTURBED || sum->wrong)
+	count_calls(least, sum);
+	if (sum->ended != 2 * UNDISTURBED || wrong_of(sum))
 		give_up("a victim does not end");
 	/* An end that takes fewer calls is over before its number is given away: it counts for nothing. */
 	for (; sum->given < numbers && trials < TRIALS_EACH_MAX * (numbers + 100); trials++)
-		(void)trial((int)((trials / 2) % most[trials % 2]), trials % 2, sum);
+		(void)trial((int)((trials / 2) % least[trials % 2]), trials % 2, sum);
 	print_points();
 }
 
@@ -239,20 +259,25 @@ static int torture(unsigned long numbers, unsigned seed)
 	sweeps_take(in_sweeps, seed, control, &sweeps);
 	given = ends.given + sweeps.given;
 	mixed = give_mixed_pins();
-	wrong = ends.wrong + ends.hurried + sweeps.wrong + sweeps.hurried + sweeps.missed + mixed;
+	wrong = wrong_of(&ends) + sweeps.wrong + sweeps.hurried + sweeps.missed + mixed;
 	(void)printf(
 		"pid reuse%s: seed %u, %lu numbers given away, %lu of them in whole sweeps; wrong: "
 		"%lu and %lu signalled, %lu and %lu with another priority, %lu pins of two "
-		"processes, %lu leaks missed\n",
-		control ? ", signals by number" : "", seed, given, sweeps.given, ends.wrong,
-		sweeps.wrong, ends.hurried, sweeps.hurried, mixed, sweeps.missed);
+		"processes, %lu and %lu leaks missed\n",
+		control ? ", signals by number" : "", seed, given, sweeps.given, ends.signalled,
+		sweeps.wrong, ends.hurried, sweeps.hurried, mixed, ends.missed, sweeps.missed);
 	if (!control)
-		(void)printf("figure numbers given away in the middle of an end: %lu numbers, "
-			     "%lu wrong\n",
-			     given, wrong);
-	if (given < numbers)
+		(void)printf(
+			"figure numbers given away in the middle of an end: %lu numbers, "
+			"%lu wrong\n"
+			"figure numbers given away that were a daemon's or a JVM's: %lu numbers, "
+			"%lu wrong\n",
+			given, wrong, sweeps.above.given, sweeps.above.wrong);
+	if (given < numbers) {
+		(void)printf("only %lu of %lu numbers could be given away\n", given, numbers);
 		return 1;
-	return control ? !ends.wrong || !sweeps.wrong : wrong != 0;
+	}
+	return control ? !ends.signalled || !sweeps.wrong : wrong != 0;
 }
 
 static void write_map(const char *path, const char *text)
@@ -284,6 +309,8 @@ static void enter_namespaces(void)
 /* The first process of the namespace. */
 static int inside(unsigned long numbers, unsigned seed)
 {
+	(void)setvbuf(stdout, NULL, _IOLBF,
+		      0); /* what was wrong is told even of a run that is ended */
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) {
 		(void)printf("skipped: no /proc of its own: %s\n", strerror(errno));

@@ -15,9 +15,8 @@
 #include "people.h"
 
 enum {
-	LOOK_SERVES = 200,   /* sweeps: it remembers who had a number before, as watch does */
-	TURNS_EACH_MAX = 4,  /* for each number that is given away */
-	TICK_US = 11 * 1000, /* longer than one, by which the start of a process is told */
+	LOOK_SERVES = 200,  /* sweeps: it remembers who had a number before, as watch does */
+	TURNS_EACH_MAX = 4, /* for each number that is given away */
 	STEPS_MAX = 5000,
 	STRIDE = 8, /* over the points: few trials see early and late ones too */
 };
@@ -133,8 +132,6 @@ static void give_number_away(void)
 	const struct order order = { .number = numbers[gift->who], .twin = gift->twin };
 
 	kill_who_had_it(gift->who);
-	if (gift->twin)
-		(void)usleep(TICK_US); /* in the same tick, nothing tells one from the other */
 	if (gift->is_worker)
 		town.stranger_end = people_fork(order, &town.stranger, NULL);
 	else
@@ -186,10 +183,12 @@ static void begin_service(void)
 static void sweep(void)
 {
 	struct round *r = &reaper.round;
-	int steps = 0;
+	int steps = 0, err = round_begin(r, 0);
 
-	if (round_begin(r, 0) < 0 && !town.given)
+	if (err < 0) {
+		errno = -err;
 		give_up("a sweep fails");
+	}
 	while (round_step(r) && steps++ < STEPS_MAX) {
 		struct pollfd wait = { .fd = r->reap.victims[0].pidfd, .events = POLLIN };
 
@@ -243,6 +242,7 @@ static void trial(const struct gift *gift, enum point wanted, int before, bool s
 		  struct sweeps_sum *sum)
 {
 	struct sweeps_sum was = *sum;
+	unsigned long wrong;
 	enum point point;
 
 	people_the_tree(gift, stubborn);
@@ -263,7 +263,12 @@ static void trial(const struct gift *gift, enum point wanted, int before, bool s
 	judge_who_stays(&town.pooled, sum);
 	judge_who_stays(&town.daemon, sum);
 	judge_who_stays(&town.host, sum);
-	if (sum->wrong + sum->hurried + sum->missed > was.wrong + was.hurried + was.missed)
+	wrong = sum->wrong + sum->hurried + sum->missed - was.wrong - was.hurried - was.missed;
+	if (gift->who == WHO_DAEMON || gift->who == WHO_HOST) {
+		sum->above.given += town.given;
+		sum->above.wrong += wrong;
+	}
+	if (wrong)
 		(void)printf("%s, call %d %s%s: %lu signalled, %lu with another priority, %lu "
 			     "leaks missed\n",
 			     gift->name, before, point_name(town.given ? point : wanted),

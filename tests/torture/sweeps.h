@@ -14,6 +14,9 @@ struct sweeps_sum {
 	unsigned long wrong;   /* somebody was signalled who was not proven */
 	unsigned long missed;  /* a leak was still there after a sweep that nobody disturbed */
 	unsigned long hurried; /* somebody has another priority */
+	struct {
+		unsigned long given, wrong;
+	} above; /* of those: numbers of daemons and JVMs, and what was wrong then */
 };
 
 /**
