@@ -18,6 +18,11 @@
  *   a breach      one condition of reaper taken out: a define that begins SO_ PC_ HG_ TE_ ID_ RP_ G_ or D_;
  *                 Spin must find who comes to harm
  *   LIVE STEADY REACH   what is asked instead of "nobody comes to harm"; see the end of the file
+ *
+ * Not here, since no order of steps matters to it: how a reset, an exact lookup or a socket of the worker's own
+ * is told from the task socket's end, the queues at the host's end, a wait that is unknown, pid 1, kernel
+ * threads and reaper's own ancestors, the operator's word. tools/mutate-guards breaks those where they are
+ * decided, in correlate/task_socket.c, decide/fence.c and decide/guard.c.
  */
 #ifndef NW
 #define NW 1
@@ -186,7 +191,9 @@ inline moves_a_byte(w)
 	progress(w);
 	if
 	:: w == 0 ->
+#ifndef ID_NOBYTE
 		BY_STRETCH(stretch = 0;)
+#endif
 		BY_MARKERS(if :: settled -> late = 1 :: else -> skip fi;)
 		skip
 	:: else -> skip
@@ -528,6 +535,11 @@ proctype Others() provided (GOES_ON)
 #else
 #define GROWN_UP	1
 #endif
+#ifdef ID_NOOPEN
+#define TASKS_OPEN	0
+#else
+#define TASKS_OPEN	(ANY_OPEN || dirty)
+#endif
 byte in_flight = 0;	/* beats that are made and not yet written */
 bit made[2];		/* what they list */
 
@@ -541,7 +553,7 @@ proctype Clock() provided (GOES_ON)
 		fi;
 #ifdef F_IDLE
 		if
-		:: ANY_OPEN || dirty || !SEEN_RUNNING || !host -> stretch = 0
+		:: TASKS_OPEN || !SEEN_RUNNING || !host -> stretch = 0
 		:: else ->
 			if
 			:: stretch < STRETCH -> stretch++
