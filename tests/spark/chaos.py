@@ -21,6 +21,9 @@ KILLED = ("exited", "killed")
 STEP_MOST_S = 40  # from what it is: by two minutes, Spark itself takes its executor for lost
 JOB_S = 120
 LOAD_S = 24 * 3600  # or until the test has seen enough
+# Three Sparks run all that two processors can, ten times over. Who bounds how late a watch may be gives it its
+# turn, and so the test that sees whom it ended.
+NICE = 10
 
 
 class Watch:
@@ -30,7 +33,8 @@ class Watch:
         argv = [str(reaper.program), *reaper.options]
         for key, value in {**reaper.settings, "reaper.interval": f"{INTERVAL_S}s",
                            "policy.max_kills_per_sweep": "1000",
-                           "policy.max_kills_per_hour": "10000", **settings}.items():
+                           "policy.max_kills_per_hour": "10000",
+                           "policy.idle_cpu": "100%", **settings}.items():
             argv += ["--set", f"{key}={value}"]
         self.out, self.err = reaper.home / "watch.out", reaper.home / "watch.err"
         env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8",
@@ -56,6 +60,13 @@ class Watch:
 
     def ended(self):
         return set(self.actions())
+
+    def said_of(self, who):
+        """Each event, and when it was, on the clock of procs.boottime_ms()."""
+        ahead_ms = time.time() * 1000 - procs.boottime_ms()
+        events = map(json.loads, self.out.read_text("utf-8").split("\n")[:-1])
+        return [(event["time"] - ahead_ms, event.get("outcome") or event.get("reason"))
+                for event in events if (event.get("pid"), event.get("start")) == who]
 
     def stop(self):
         self.child.send_signal(signal.SIGTERM)
@@ -96,6 +107,11 @@ class Leak:
     def late_s(self):
         return (self.gone_ms - self.fenced_ms) / 1000
 
+    def steps(self, watch):
+        """Where the time went."""
+        said = " ".join(f"{what} {(at - self.fenced_ms) / 1000:.2f} s" for at, what in watch.said_of(self.who))
+        return f"{self.kind}: {said}, gone {self.late_s():.2f} s"
+
 
 class Ends(threading.Thread):
     """Sees leaks end, whatever the test waits for meanwhile."""
@@ -124,18 +140,21 @@ class Doomed(threading.Thread):
     """Spark after Spark, each with a watch of its own; now and then its daemons are killed, and at
     last its JVM. Each leaves leaks and pooled workers."""
 
+    APART_S = (5, 15)
+
     def __init__(self, start_spark, reaper_for, rng, late_s):
         super().__init__(daemon=True)
         self.start_spark, self.reaper_for, self.rng, self.late_s = (
             start_spark, reaper_for, rng, late_s)
         self.over, self.error = threading.Event(), None
-        self.daemons_killed = self.hosts_killed = self.leaks = 0
-        self.stray = set()
+        self.daemons_killed = self.hosts_killed = self.leaks = self.reaped = 0
+        self.stray, self.took_s = set(), []  # until all leaks of a dead JVM had ended
 
     def run(self):
         try:
             while not self.over.is_set() or not self.hosts_killed:
                 self._one()
+                self.over.wait(self.rng.uniform(*self.APART_S))  # each start takes a processor for long
         except BaseException as error:  # told by finish()
             self.error = error
 
@@ -163,7 +182,7 @@ class Doomed(threading.Thread):
             pass
 
     def _one(self):
-        spark = self.start_spark(f"doomed-{self.hosts_killed}", master="local[4]")
+        spark = self.start_spark(f"doomed-{self.hosts_killed}", master="local[4]", nice=NICE)
         watch = None
         try:
             spark.pool(2)
@@ -182,11 +201,14 @@ class Doomed(threading.Thread):
             wrong = watch.ended() - left
             assert procs.send(spark.jvm_proc, signal.SIGKILL)
             self.hosts_killed += 1
+            began_ms = procs.boottime_ms()
             procs.until(f"the leaks {left} of a dead JVM end",
                         lambda: not any(map(procs.alive, left)), self.late_s)
+            self.took_s.append((procs.boottime_ms() - began_ms) / 1000)
             procs.until("its watch has nothing to do any more",
                         lambda: watch.child.poll() is not None, self.late_s)
             assert watch.child.returncode == 0, watch.err.read_text()
+            self.reaped += len(left & watch.ended())  # a daemon whose host dies hangs up its own
             self.stray |= wrong | (watch.ended() - left - with_it)
         finally:
             if watch:
@@ -282,9 +304,15 @@ class Told:
         procs.until("the leaks end whose end was told before the clock was stepped",
                     lambda: self.are_gone(self.leaks), late_s, 0.5)
 
+    def ended(self):
+        return set(self.proven) | self.watch.ended()
+
     def stray(self):
-        ended = set(self.proven) | self.watch.ended()
-        return ended - {leak.who for leak in self.leaks} - self.retired
+        return self.ended() - {leak.who for leak in self.leaks} - self.retired
+
+    def missed(self):
+        """Gone, and not by the watch."""
+        return ({leak.who for leak in self.leaks} | self.retired) - self.ended()
 
     def end(self, seconds):
         """Nothing healthy has noticed anything."""

@@ -42,11 +42,12 @@ class Spark:
 
     `isolated` puts it into a pid namespace of its own (pids in answers are those inside), for what
     must be looked at without naming a host: nothing else on the machine is in sight there.
+    `nice` is what its processes get of a busy machine.
     """
 
     def __init__(self, python: str, folder: pathlib.Path, master: str = "local[8]",
                  conf: Optional[Dict[str, str]] = None, isolated: bool = False,
-                 env: Optional[Dict[str, str]] = None):
+                 env: Optional[Dict[str, str]] = None, nice: int = 0):
         self.token = f"{procs.RUN}-{uuid.uuid4().hex}"
         self.notes = folder / "notes"
         self.notes.mkdir(parents=True)
@@ -67,7 +68,7 @@ class Spark:
             "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", procs.TOKEN: self.token,
             **(env or {}),
         }
-        argv = [python, str(HERE / "driver.py"), str(self.notes)]
+        argv = ["nice", "-n", str(nice), python, str(HERE / "driver.py"), str(self.notes)]
         if isolated:
             init = '"$@"; exit $?'  # a shell as pid 1: it reaps the orphans
             argv = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child",

@@ -27,8 +27,10 @@ SEED = int(os.environ.get("REAPER_CHAOS_SEED") or time.time_ns() % 1_000_000)
 LEAK_EVERY_S = (1, 5)
 TASKS_A_SECOND = 20
 SLOTS = 80  # so that short tasks always find one beside those that are blocked
-LOAD = ("fan_out", "short", "upstream", "consumer")
+WORKERS = 64  # at once, at least
+LOAD = ("fan_out", "upstream", "consumer")  # beside the short tasks
 LONGEST_S = 5  # that a healthy one is blocked for
+COUNT_EVERY_S = 5
 END_S = 120  # what the last jobs get
 ROUNDS_S = 400  # what a machine that is busy gets until each job has been through its work
 MARKERS_S = 120  # for two beats, and more, after the last step of the clock
@@ -39,20 +41,25 @@ def seconds_of(setting):
 
 
 def run_chaos(spark, watch, leaks, told, doomed):
-    """Seeds leaks for so long."""
+    """Seeds leaks for so long. The most workers that were there at once."""
     kinds, rng = list(blocking.LEAKS), random.Random(SEED)
     rng.shuffle(kinds)
-    began = due = time.monotonic()
+    began = due = counted = time.monotonic()
+    workers = 0
     while time.monotonic() - began < LENGTH_S or len(leaks) < len(kinds):
         watch.works()
         if time.monotonic() >= due:
             leaks.append(chaos.Leak(spark, kinds[len(leaks) % len(kinds)]))
             due = time.monotonic() + rng.uniform(*LEAK_EVERY_S)
+        if time.monotonic() >= counted:
+            workers = max(workers, sum(len(procs.children(daemon.pid)) for daemon in spark.daemons()))
+            counted = time.monotonic() + COUNT_EVERY_S
         for leak in leaks:
             leak.look()
         told.turn()
         assert doomed.error is None, doomed.error
         time.sleep(0.2)
+    return workers
 
 
 def await_rounds(spark, label, count):
@@ -98,7 +105,7 @@ def told(start_spark, reaper_for, tmp_path, tmp_path_factory):
     clock = chaos.Clock(tmp_path, random.Random(SEED + 1))
     settings = hostmarkers.settings(logs)
     spark = start_spark("chaos-told", master="local[12]", conf=settings["conf"],
-                        env={**settings["env"], **clock.env})
+                        env={**settings["env"], **clock.env}, nice=chaos.NICE)
     one = chaos.Told(spark, reaper_for(spark), logs, clock, SEED + 2)
     yield one
     one.close()
@@ -108,7 +115,7 @@ def told(start_spark, reaper_for, tmp_path, tmp_path_factory):
 def test_chaos(start_spark, reaper_for, told, capsys):
     with capsys.disabled():
         print(f"\nREAPER_CHAOS_SEED={SEED}")
-    spark = start_spark("chaos", master=f"local[{SLOTS}]")
+    spark = start_spark("chaos", master=f"local[{SLOTS}]", nice=chaos.NICE)
     reaper = reaper_for(spark)
     bound_s = sum(seconds_of(reaper.settings[f"policy.{name}"])
                   for name in ("timeout", "term_grace", "kill_grace")) + 2 * chaos.INTERVAL_S
@@ -123,7 +130,7 @@ def test_chaos(start_spark, reaper_for, told, capsys):
                 for kind in LOAD}
         paced = spark.begin("paced", tasks=TASKS_A_SECOND, seconds=LENGTH_S)
         doomed.start()
-        run_chaos(spark, watch, leaks, told, doomed)
+        workers = run_chaos(spark, watch, leaks, told, doomed)
         rounds, tasks, took_s = end_jobs(spark, load, blocked, paced)
         end_leaks(leaks, told, doomed)
         ends.finish()
@@ -131,24 +138,31 @@ def test_chaos(start_spark, reaper_for, told, capsys):
         watch.stop()
         told.watch.stop()
         stray = watch.ended() - {leak.who for leak in leaks}
-        late = {leak.kind: leak.late_s() for leak in leaks if leak.late_s() > bound_s}
+        missed = {leak.who for leak in leaks} - watch.ended() | told.missed()
+        long = [took for took in doomed.took_s if took > bound_s]
+        late = [leak for leak in leaks if leak.late_s() > bound_s]
+        latest = max(leaks, key=chaos.Leak.late_s)
         proofs = list(told.proven.values())
         with capsys.disabled():
-            print(f"{rounds} rounds of {len(blocking.HEALTHY)} healthy ways to block, {tasks} short "
-                  f"tasks in {took_s:.0f} s, the latest leak was gone after "
-                  f"{max(leak.late_s() for leak in leaks):.1f} s\n"
+            print(f"{workers} workers, {rounds} rounds of {len(blocking.HEALTHY)} healthy ways to block, {tasks} short "
+                  f"tasks in {took_s:.0f} s, the latest leak: {latest.steps(watch)}\n"
                   f"by markers alone, while the wall clock was stepped {told.clock.steps} times: "
                   f"{proofs.count('task-ended')} task-ended, {proofs.count('retired')} retired, "
                   f"{len(told.stray())} wrong\n"
                   f"killed: {doomed.daemons_killed} daemons, {doomed.hosts_killed} JVMs; they left "
-                  f"{doomed.leaks} leaks, {len(doomed.stray)} wrong\n"
+                  f"{doomed.leaks} leaks, of which {doomed.reaped} did not end with them, "
+                  f"{len(doomed.stray)} wrong; the latest was gone {max(doomed.took_s):.1f} s after its JVM\n"
                   f"figure leaks among healthy workers of a real Spark: "
-                  f"{len(leaks) + len(told.leaks) + len(told.retired) + doomed.leaks} leaks, "
-                  f"{len(stray) + len(late) + len(told.stray()) + len(doomed.stray)} wrong")
+                  f"{len(leaks) + len(told.leaks) + len(told.retired) + doomed.reaped} leaks, "
+                  f"{len(stray) + len(missed) + len(late) + len(long) + len(told.stray()) + len(doomed.stray)}"
+                  f" wrong")
         assert not stray, f"ended, and not leaked: {stray}"
         assert not told.stray(), f"ended by markers, and not leaked: {told.stray()}"
         assert not doomed.stray, f"ended beside a daemon that died: {doomed.stray}"
-        assert not late, f"later than {bound_s} s: {late}"
+        assert not missed, f"leaks that ended by themselves: {missed}"
+        assert not late, f"later than {bound_s} s: {[leak.steps(watch) for leak in late]}"
+        assert not long, f"later than {bound_s} s after their JVM: {long}"
+        assert workers >= WORKERS, f"no more than {workers} workers at once"
         assert {"task-ended", "retired"} <= set(proofs) and told.clock.steps > 1, proofs
         checks.next_job_works(spark)
     finally:
