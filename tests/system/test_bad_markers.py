@@ -386,11 +386,11 @@ def test_a_hostile_name(reaper: Reaper, worker: Worker) -> None:
 
 
 def test_grows_faster_than_it_is_read(reaper: Reaper, worker: Worker) -> None:
-    """A writer that never rests: a sweep ends in time, and ends nobody by what it did not read."""
+    """A writer that never rests: a sweep ends in time, and ends nobody by the half that it did read."""
     log, over = reaper.marker_dir / "a.log", threading.Event()
     leak, = worker.host.daemon().leak()
     reaper.wait_due(leak)
-    log.write_text(header(worker.host))
+    log.write_text(retiring(worker))
     block = stamp("begin task=1 job=2") * 20_000
 
     def write() -> None:
@@ -516,10 +516,10 @@ def test_truncated_between_sweeps(reaper: Reaper, idle: list[Worker]) -> None:
 
 
 def test_a_million_lines(reaper: Reaper, worker: Worker) -> None:
-    """A huge log takes a bounded time, and what it could not read yet kills nobody."""
+    """A huge log takes a bounded time, and what it could not read yet would have kept who is given up before."""
     line = stamp("begin task=1 job=2")
     with open(reaper.marker_dir / "a.log", "w", encoding="ascii") as log:
-        log.write(header(worker.host) + line * MILLION)
+        log.write(retiring(worker) + line * MILLION + stamp(f"leased worker={worker.identity} task=9"))
     began = time.monotonic()
     reaper.sweep(worker.host, timeout_s=60).expect(0)
     assert time.monotonic() - began < READ_S

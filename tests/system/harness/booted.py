@@ -4,12 +4,12 @@ nothing of it outlives it or reaches out of them."""
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -71,6 +71,21 @@ def why_not() -> str:
         return f"needs a control group of its own: {error}"
 
 
+def is_gone(group: pathlib.Path) -> bool:
+    """Whether a control group, which is empty a moment after the end of its processes, could be removed."""
+    try:
+        for below in sorted(group.rglob("*"), reverse=True):
+            if below.is_dir():
+                below.rmdir()
+        if group.is_dir():
+            group.rmdir()
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        return False
+    return True
+
+
 @contextmanager
 def own_cgroup() -> Iterator[list[pathlib.Path]]:
     """Control groups for a systemd: they are gone, with all below, when it is."""
@@ -82,11 +97,7 @@ def own_cgroup() -> Iterator[list[pathlib.Path]]:
         yield made
     finally:
         for path in made:
-            for below in sorted(path.rglob("*"), reverse=True):
-                if below.is_dir():
-                    below.rmdir()
-            if path.is_dir():
-                path.rmdir()
+            procs.until(f"nobody is in {path}", lambda path=path: is_gone(path))
 
 
 class Booted:
@@ -126,16 +137,10 @@ class Booted:
             return False
 
     def finish(self) -> None:
-        """With the first process of a pid namespace all others end."""
+        """With unshare(1) its child ends, with the first process of a pid namespace all others."""
         if self.process.poll() is None:
-            first = procs.Pinned(self.first())
-            first.kill()
-            first.close()
-            try:
-                self.process.wait(10)
-            except subprocess.TimeoutExpired:
-                self.pinned.kill()
-                self.process.wait(10)
+            self.pinned.kill()
+            self.process.wait(10)
         self.pinned.close()
 
 
@@ -157,11 +162,10 @@ def booted(hosts: pathlib.Path, binary: pathlib.Path) -> Iterator[Booted]:
         with own_cgroup() as groups:
             one = Booted(folder, groups)
             try:
-                procs.until("systemd is up", one.is_up, 30)
+                procs.until("systemd is up", one.is_up, 60)
                 yield one
             finally:
                 one.finish()
-                time.sleep(0.2)  # its groups are empty a moment after its end
     finally:
         shutil.rmtree(folder)
 

@@ -37,12 +37,22 @@ class Impostor:
             cwd=pathlib.Path(__file__).parents[1], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(hosts), "PYTHONDONTWRITEBYTECODE": "1",
                  TAG: self.tag})
+        self.pins: list[procs.Pinned] = []
+        try:
+            self.know()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def know(self) -> None:
+        """Waits until they are all that they are to be."""
         assert self.process.stdin is not None and self.process.stdout is not None
         found = json.loads(self.process.stdout.readline())
         host = procs.stat(self.process.pid)
         assert host is not None
         self.pid, self.start = host.pid, host.start
-        self.daemon, self.victim = procs.Pinned(found["daemon"]), procs.Pinned(found["victim"])
+        self.pins += (procs.Pinned(found["daemon"]), procs.Pinned(found["victim"]))
+        self.daemon, self.victim = self.pins
         procs.until("its dress", lambda: b"\0pyspark.daemon\0" in pathlib.Path(
             f"/proc/{self.daemon.pid}/cmdline").read_bytes())
         procs.until("the pause", lambda: procs.is_waiting(self.victim.pid, "poll"))
@@ -59,8 +69,8 @@ class Impostor:
             assert stream is not None
             stream.close()
         self.process.wait(10)
-        self.daemon.close()
-        self.victim.close()
+        for pinned in self.pins:
+            pinned.close()
         assert not left, f"left behind by the impostor: {left}"
 
 
