@@ -182,6 +182,9 @@ EQUAL: dict[str, dict[str, str]] = {
         "marker_file_read: `n > 0` with >=, 2": "of no bytes nothing is taken, and the end is the end",
         "marker_file_read: `f->offset != begin` is true": "the same bytes have the same hash",
     },
+    "src/observe/marker_keys.c": {
+        "is_named: `*want == *name` is true": "memcmp(3) compares the first bytes, too",
+    },
     "src/observe/marker_parse.c": {
         "came_before: `t.len > name.len` is true":
             "a blank stands behind a shorter word, and no name holds one",
