@@ -60,6 +60,8 @@ NO_DISK = "before_signal::a_record_that_does_not_reach_the_disk_holds_the_signal
 FIFO = "markers_trust::what_becomes_a_fifo_is_neither_awaited_nor_believed"
 STRANGERS = "markers_trust::strangers_are_not_read"
 ABOVE = "correlate::ancestors_hosts_and_daemons"
+LAST_CHECK = "reap::the_last_check"
+ALONE = "reap_helpers::each_guard_spares_alone"
 RELOAD = "look::a_reload_begins_with_fresh_windows"
 
 PROMISES = [
@@ -110,6 +112,16 @@ PROMISES = [
     Row("N3", "it is looked at right before each signal", "src/app/reap.c",
         "is_about_to_be_signalled(v, now_ms) ? reap_check(r, v) : NULL;", "NULL;",
         "reap::what_changed_since_the_second_look_is_spared"),
+    Row("N3", "... for its users", "src/app/reap_check.c",
+        "\tif (!reap_same_uids(&now, &then->ev) || now.exe_setuid)\n", "\tif (false)\n", LAST_CHECK),
+    Row("N3", "... for its program", "src/app/reap_check.c",
+        "(now->exe.ino && !file_id_equal(now->exe, then->exe)))\n", "false)\n", LAST_CHECK),
+    Row("N3", "... for a worker's exec(2) of its own program", "src/app/reap_check.c",
+        "(role == ROLE_WORKER && !(now->flags & PROC_FORKNOEXEC)) ||\n", "false ||\n", LAST_CHECK),
+    Row("N3", "... for a debugger", "src/app/reap_check.c",
+        "\tif (now.tracer || now.dumping == TRI_YES)\n", "\tif (false)\n", LAST_CHECK),
+    Row("N3", "... for a stop", "src/app/reap_check.c",
+        'now->stopped ? "it is stopped" : NULL;', "NULL;", LAST_CHECK),
 
     # N4: only SIGTERM and SIGKILL, only to a process, only by a pidfd
     filter_is_there("N4", "sweep"),
@@ -157,6 +169,9 @@ PROMISES = [
         "\t\t\tmark_above(a, a->subjects[i].id.pid);\n", "\t\t\t(void)0;\n", "correlate_marks::ancestors_are_marked"),
     Row("N5", "a helper that is a host or a daemon", "src/app/reap_helpers.c",
         "\tif (p->listed)\n", "\tif (false)\n", "reap_looks::a_helper_that_may_be_a_daemons_is_spared"),
+    Row("N5", "a helper above a worker", "src/app/reap_helpers.c", "\tif (p->above)\n", "\tif (false)\n", ALONE),
+    Row("N5", "a helper that is traced or dumps core", "src/app/reap_helpers.c",
+        "\tif (e->tracer || e->dumping == TRI_YES)\n", "\tif (false)\n", ALONE),
 
     # N6: SIGTERM to nobody who catches it, nothing to the young
     Row("N6", "a worker that catches SIGTERM is told from others", "src/app/reap.c",
@@ -176,6 +191,10 @@ PROMISES = [
     guard("N7", "OTHER_PIDNS", "other_pidns"),
     fact("N7", "foreign_uid = e->ids_known && (!d || d->ev.ids_known) && has_foreign_uid(e, d)"),
     fact("N7", "other_pidns =\n\t\te->ns_pid == 1 || (d && d->ev.pid_ns && e->pid_ns && d->ev.pid_ns != e->pid_ns)"),
+    Row("N7", "a helper of another user", "src/app/reap_helpers.c",
+        "\tif (!reap_same_uids(e, worker) || e->exe_setuid)\n", "\tif (false)\n", ALONE),
+    Row("N7", "a helper in another pid namespace", "src/app/reap_helpers.c",
+        "\tif (!e->pid_ns || e->pid_ns != worker->pid_ns || e->ns_pid == 1)\n", "\tif (false)\n", ALONE),
     Row("N7", "a directory that others may write to is not believed", "src/observe/marker_file.c",
         "\tif (!why && fs_distrust_dir(dir, st.st_uid))\n", "\tif (false)\n",
         "markers_trust::a_log_in_somebody_elses_directory_is_not_opened"),
