@@ -16,8 +16,10 @@ SYSTEM = pathlib.Path(__file__).resolve().parents[1] / "system"
 
 sys.path.insert(0, str(SYSTEM))
 
+from faulty import Faulty  # noqa: E402
 from harness.folders import public_folder  # noqa: E402
 from harness.minihost import MiniHost, StartHost  # noqa: E402
+from watching import Listener, watch_of, watched  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("system_conftest", SYSTEM / "conftest.py")
 assert _spec is not None and _spec.loader is not None
@@ -54,3 +56,16 @@ def folder() -> Iterator[pathlib.Path]:
     path = public_folder("faults")
     yield path
     shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def faulty_watch(reaper_binary: pathlib.Path, folder: pathlib.Path, shim: pathlib.Path,
+                 module_host: MiniHost) -> Iterator[Faulty]:
+    with watched(module_host, folder) as crowd:
+        listener = Listener(folder / "notify")
+        try:
+            found = Faulty(reaper_binary, folder, shim, crowd, watch_of(module_host, crowd, listener.path))
+            found.begin()
+            yield found
+        finally:
+            listener.finish()

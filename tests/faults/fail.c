@@ -263,7 +263,7 @@ static int hit(struct counter *c)
 
 static int fails(const void *caller)
 {
-	if (!hit(&allocations) || is_spared(caller))
+	if (!begun || is_spared(caller) || !hit(&allocations))
 		return 0;
 	errno = ENOMEM;
 	return 1;

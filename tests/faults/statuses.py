@@ -31,6 +31,13 @@ def injected(run: Run) -> list[str]:
             if call != "pidfd_send_signal"]
 
 
+def of_another(run: Run) -> bool:
+    """Whether something failed that is read of another process."""
+    own = run.trace.split(maxsplit=1)[0]
+    return any(re.search(rf"/proc/(?!{own}\b)\d", line) for line in run.trace.splitlines()
+               if "(INJECTED)" in line and "pidfd_send_signal" not in line)
+
+
 def any_of(failed: Iterable[str], what: re.Pattern[str]) -> bool:
     return any(what.search(call) for call in failed)
 
@@ -41,6 +48,8 @@ def judge_refusal(run: Run, errno: str) -> None:
     rc = run.result.rc
     if rc == 2:
         assert any_of(failed, CONFIG), f"no error of configuration: {failed} {run}"
+    if rc == 3 and errno != "ENOMEM":
+        assert len(failed) != 1 or not of_another(run), f"what is this one process? {failed} {run}"
     if rc == 4:
         assert errno == "EAGAIN" and any_of(failed, LOCK), f"nobody else holds the lock: {failed} {run}"
     if rc in (2, 4):
