@@ -208,7 +208,7 @@ def arguments(call: str, args: str, home: pathlib.Path) -> str:
     elif call == "fcntl":
         first = args
     elif call in ("seccomp", "rt_sigprocmask"):
-        first = ", ".join(args.split(", ")[:2])
+        first = ", ".join(args.rstrip(", ").split(", ")[:2])  # unfinished: what the kernel writes is missing
     elif call in ("getrandom", "sysinfo", "get_mempolicy"):
         first = ""  # what the kernel wrote
     if LIBRARY.search(first):
