@@ -140,12 +140,14 @@ def test_chaos(start_spark, reaper_for, told, capsys):
         stray = watch.ended() - {leak.who for leak in leaks}
         missed = {leak.who for leak in leaks} - watch.ended() | told.missed()
         long = [took for took in doomed.took_s if took > bound_s]
-        late = [leak for leak in leaks if leak.late_s() > bound_s]
-        latest = max(leaks, key=chaos.Leak.late_s)
+        late_s = {leak: leak.late_s(watch) for leak in leaks}
+        late = [leak for leak in leaks if late_s[leak] > bound_s]
+        latest = max(leaks, key=late_s.get)
         proofs = list(told.proven.values())
         with capsys.disabled():
             print(f"{workers} workers, {rounds} rounds of {len(blocking.HEALTHY)} healthy ways to block, {tasks} short "
-                  f"tasks in {took_s:.0f} s, the latest leak: {latest.steps(watch)}\n"
+                  f"tasks in {took_s:.0f} s, the latest leak: {latest.steps(watch)}, "
+                  f"{late_s[latest]:.2f} s of it at rest\n"
                   f"by markers alone, while the wall clock was stepped {told.clock.steps} times: "
                   f"{proofs.count('task-ended')} task-ended, {proofs.count('retired')} retired, "
                   f"{len(told.stray())} wrong\n"
