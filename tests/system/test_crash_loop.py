@@ -146,8 +146,29 @@ def serve(workdir: pathlib.Path) -> Iterator[Any]:
 
 def watch_server(reaper: Reaper, server: Server, settings: dict[str, str],
                  prefix: tuple[str, ...] = ()) -> Watch:
-    reaper.write_config(f"[class model]\nkind = single\nargs = {server.program}\n")
+    reaper.write_config(
+        f"[class model]\nkind = single\nargs = {server.program}\nmay_kill = yes\n")
     return reaper.watch((), settings, NOBODY_LISTENS, prefix)
+
+
+def suspected(watch: Watch) -> dict[str, Any]:
+    """The server that lives, as watch told of it."""
+    verdict = watch.until_event(event="verdict", verdict="suspect", reason="crash-loop")
+    assert (verdict["role"], verdict["fence"]) == ("single", "none")
+    assert "SIGSEGV" in verdict["why"]
+    return verdict
+
+
+def nobody_is_ended(reaper: Reaper, watch: Watch) -> None:
+    """Neither by the watch, which has ended, nor by a sweep that sees a server."""
+    assert not [e for e in watch.events() if e["event"] == "action"]
+
+    def sees_it() -> bool:
+        swept = reaper.sweep().expect(0)
+        assert swept.doc["actions"] == [], swept
+        return swept.doc["summary"]["singles"] > 0
+
+    procs.until("a sweep sees a server", sees_it)
 
 
 def validate(events: list[dict[str, Any]]) -> None:
@@ -194,9 +215,7 @@ def test_model_server(user_reaper: Reaper, serve: Any, interval: str) -> None:
         procs.until("the third death's record", lambda: len(server.deaths()) >= 3)
         same_times(exits, server)
         if interval == "1s":
-            verdict = watch.until_event(event="verdict", verdict="suspect", reason="crash-loop")
-            assert verdict["role"] == "single" and "SIGSEGV" in verdict["why"]
-            assert verdict["pid"] not in {death["pid"] for death in server.deaths()[:3]}
+            assert suspected(watch)["pid"] not in {death["pid"] for death in server.deaths()[:3]}
         ends = [e for e in watch.events() if e["event"] == "exit"]
         assert len(ends) >= 3 and all(e["counts"] and e["how"] == "signal" for e in ends)
         procs.until("their records", lambda: {e["pid"] for e in ends}
@@ -205,6 +224,7 @@ def test_model_server(user_reaper: Reaper, serve: Any, interval: str) -> None:
         assert len([e for e in watch.events() if e["event"] == "crash-loop"]) == 1
         validate(watch.events())
         assert watch.stop()[0] == 0
+        nobody_is_ended(user_reaper, watch)
     assert all(server.answers), "the callers were served in between"
 
 
@@ -218,7 +238,10 @@ def test_a_containers_main_process(user_reaper: Reaper, serve: Any) -> None:
         assert loop["exits"]["restarts"] >= 2
         procs.until("the third death's record", lambda: len(server.deaths()) >= 3)
         same_times(loop["exits"], server)
+        suspected(watch)
         validate(watch.events())
+        assert watch.stop()[0] == 0
+        nobody_is_ended(user_reaper, watch)
 
 
 @needs_root
@@ -289,6 +312,30 @@ def test_workers(reaper: Reaper, host: MiniHost) -> None:
                     and e.get("verdict") == "suspect"]
         validate(watch.events())
     assert pooled.serves() and beside.serves()
+
+
+def test_daemons(reaper: Reaper, host: MiniHost) -> None:
+    """Three daemons that die of SIGSEGV make the one beside them suspect, though one of its workers
+    has crashed too."""
+    doomed, last = [host.daemon() for _ in range(3)], host.daemon()
+    pooled, victim = last.open(), last.open()
+    with reaper.watch(host, EVERY_SECOND, NOBODY_LISTENS) as watch:
+        watch.until_event(event="sweep")
+        victim.task("segv")
+        watch.until_event(event="exit", pid=victim.pid)
+        for daemon in doomed:
+            daemon.pinned.signal(signal.SIGSEGV)
+            watch.until_event(event="exit", pid=daemon.pid)
+        loop = watch.until_event(event="crash-loop")
+        assert (loop["role"], loop["host"], loop["class"]) == ("daemon", host.pid, "pyspark")
+        verdict = watch.until_event(event="verdict", role="daemon", pid=last.pid)
+        assert (verdict["verdict"], verdict["reason"]) == ("suspect", "crash-loop")
+        assert verdict["exits"]["by_signal"] == [
+            {"signal": signal.SIGSEGV, "name": "SIGSEGV", "count": 3}]
+        assert "3 daemons of its host and class" in verdict["why"]
+        assert not [e for e in watch.events() if e["event"] == "action"]
+        validate(watch.events())
+    assert pooled.serves()
 
 
 def end_by(daemon: Daemon, number: int) -> None:
