@@ -105,6 +105,7 @@ def test_stuck_in_term(reaper: Reaper, job, silent_peer: int) -> None:
     result = audit_until(reaper, one, "stuck-wait", STUCK)
     found = result.expect(0).worker(one)
     assert (found["verdict"], found["role"], found["label"]) == ("suspect", "single", "sender")
+    assert found["fence"] == "none"
     assert (found["blocked_in"], found["wait_forever"]) == ("poll", True)
     assert found["blocked_ms"] >= 1000 and found["class"] == "nightly"
     assert "no marker log of its own" in found["missing"]
@@ -116,6 +117,9 @@ def test_stuck_in_term(reaper: Reaper, job, silent_peer: int) -> None:
     explained = reaper.run("--json", "explain", str(one.pid), settings=STUCK).expect(0)
     assert explained.doc["explain"]["role"] == "single"
     assert f"to 127.0.0.1:{silent_peer}" in reaper.run("explain", str(one.pid)).expect(0).out
+    swept = reaper.sweep(one, settings={**STUCK, **MAY_KILL}).expect(0)
+    assert swept.verdict(one) == ("suspect", "stuck-wait")
+    assert swept.doc["actions"] == [] and not one.pinned.has_ended()
 
 
 def test_done_and_hanging(reaper: Reaper, job, silent_peer: int) -> None:
@@ -123,12 +127,15 @@ def test_done_and_hanging(reaper: Reaper, job, silent_peer: int) -> None:
     one = job(TASK + "r.done()\n" + TERM, silent_peer)
     other = job(TERM, silent_peer)
     found = audit_until(reaper, one, "stuck-wait", STUCK).expect(0).worker(one)
-    assert found["verdict"] == "suspect" and "may_kill" in found["missing"]
-    reaper.sweep((one, other), settings=STUCK).expect(0)
-    assert not one.pinned.has_ended()
+    assert (found["verdict"], found["fence"]) == ("suspect", "none")
+    assert "may_kill" in found["missing"]
+    swept = reaper.sweep((one, other), settings=STUCK).expect(0)
+    assert swept.doc["actions"] == [] and not one.pinned.has_ended()
     result = audit_until(reaper, one, "task-ended", {**STUCK, **MAY_KILL}).expect(1)
     assert (result.worker(one)["verdict"], result.worker(one)["fence"]) == ("reap", "task-ended")
     assert result.doc["hosts"] == []
+    found = audit_until(reaper, other, "stuck-wait", {**STUCK, **MAY_KILL}).expect(0).worker(other)
+    assert (found["verdict"], found["fence"]) == ("suspect", "none")
     swept = reaper.sweep((one, other), settings={**STUCK, **MAY_KILL}).expect(0)
     assert [(a["pid"], a["role"], a["outcome"]) for a in swept.doc["actions"]] == \
         [(one.pid, "single", "exited")]
