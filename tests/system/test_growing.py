@@ -9,7 +9,7 @@ import os
 import pathlib
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ RATE_MIB = 3  # each second
 ROOM_MIB = 120  # for the worker: less than what the other one holds
 LIMIT_MIB = PS_MIB + ROOM_MIB
 SETTINGS = {"reaper.interval": "1s", "policy.growing_after": "8s", "policy.growing_within": "365d"}
+MAY_KILL = {"class tensorflow.may_kill": "yes"}
 V1 = pathlib.Path("/sys/fs/cgroup/memory")
 V2 = pathlib.Path("/sys/fs/cgroup")
 
@@ -94,6 +95,7 @@ def check_row(row: dict[str, Any], ps: Program, limited: bool) -> None:
     """What is said of the one that grows."""
     memory = row["memory"]
     assert (row["verdict"], row["reason"], row["label"]) == ("suspect", "growing", "worker")
+    assert row["fence"] == "none"
     assert memory["growing"] is True and memory["window_ms"] >= 8000
     assert len(memory["samples"]) >= 8
     ages, _, anon = zip(*memory["samples"])
@@ -114,15 +116,17 @@ def check_row(row: dict[str, Any], ps: Program, limited: bool) -> None:
         assert memory["kernel_would_kill"]["pid"]
 
 
-def when_growing(reaper: Reaper, roles: tuple[Program, Program], worker: Program) -> Result:
-    """The first audit that says so: where a look comes late, it alone can lie beside the line."""
+def when_growing(run: Callable[..., Result], roles: tuple[Program, Program],
+                 worker: Program) -> Result:
+    """The first audit or sweep that says so: where a look comes late, it alone can lie beside the
+    line."""
     last: list[Result] = []
 
     def says() -> bool:
-        last[:] = [reaper.audit(roles, settings=SETTINGS)]
+        last[:] = [run(roles, settings={**SETTINGS, **MAY_KILL}).expect(0)]
         return last[0].verdict(worker) == ("suspect", "growing")
 
-    procs.until("audit says that it grows", says, 15)
+    procs.until("it is said that it grows", says, 15)
     return last[0]
 
 
@@ -138,7 +142,7 @@ def test_who_grows_and_who_would_pay(reaper: Reaper, roles: tuple[Program, Progr
     does what reaper said it would."""
     ps, worker = roles
     limited = cgroup is not None
-    with reaper.watch(roles, {**SETTINGS, "class tensorflow.may_kill": "yes"}) as watch:
+    with reaper.watch(roles, {**SETTINGS, **MAY_KILL}) as watch:
         event = watch.until_event(event="verdict", reason="growing", timeout_s=30)
         assert event["pid"] == worker.pid
         check_row(event, ps, limited)
@@ -146,10 +150,14 @@ def test_who_grows_and_who_would_pay(reaper: Reaper, roles: tuple[Program, Progr
         assert {e["pid"] for e in watch.events() if e.get("verdict") == "suspect"} == {worker.pid}
         assert not [e for e in watch.events() if e["event"] == "action"]
     # What watch saw lies in a file.
-    result = when_growing(reaper, roles, worker).expect(0)
+    result = when_growing(reaper.audit, roles, worker)
     check_row(result.worker(worker), ps, limited)
+    swept = when_growing(reaper.sweep, roles, worker)
+    check_row(swept.worker(worker), ps, limited)
+    assert swept.doc["actions"] == []
     flat = result.worker(ps)["memory"]
-    assert result.verdict(ps)[0] == "keep" and flat["growing"] is False
+    assert result.verdict(ps)[0] == "keep" and result.worker(ps)["fence"] == "none"
+    assert flat["growing"] is False
     assert len(flat["samples"]) >= 8 and abs(flat["slope_bytes_per_s"]) < 0.1 * MIB
     assert flat["until_limit_ms"] is None and flat["kernel_would_kill"] is None
     text = procs.until("explain shows it", lambda: shown(reaper, worker), 15)
@@ -162,10 +170,11 @@ def test_who_grows_and_who_would_pay(reaper: Reaper, roles: tuple[Program, Progr
     reaper.write_config(CLASS + "[protect]\nargs = --job_name=worker\n")
     assert reaper.audit(roles, settings=SETTINGS).verdict(worker)[0] == "keep"
     assert not ps.pinned.has_ended() and not worker.pinned.has_ended()
-    if limited:
-        assert ps.pinned.has_ended(ROOM_MIB / RATE_MIB * 3)
-        assert ps.process.wait(10) == -signal.SIGKILL
-        assert not worker.pinned.has_ended()
+    if not limited:
+        pytest.skip("whom the kernel takes was not seen: no cgroup of one's own can be made here")
+    assert ps.pinned.has_ended(ROOM_MIB / RATE_MIB * 3)
+    assert ps.process.wait(10) == -signal.SIGKILL
+    assert not worker.pinned.has_ended()
 
 
 def test_seen_only_now(reaper: Reaper, roles: tuple[Program, Program]) -> None:
