@@ -10,7 +10,7 @@ import pytest
 
 from harness.binary import Reaper
 from harness.markers import (BOOT_ID, PID_NS, PastLog, host_record, operator_record,
-                             record)
+                             record, tasks_that_ended)
 from harness.minihost import MiniHost, OldWorkers, StartHost, Worker
 from harness.privilege import needs_strace
 
@@ -166,12 +166,6 @@ def test_a_byte_is_dated_when_it_is_asked_for(reaper: Reaper, marked_host: MiniH
 
 
 # ---- proofs that need time: last, so that the workers have grown old meanwhile ------------
-
-
-def tasks_that_ended(workers: list[Worker]) -> list[str]:
-    """One task of each worker, begun and ended."""
-    return [f"{event} task={task}{f' worker={worker.identity}' if event == 'begin' else ''}"
-            for task, worker in enumerate(workers, 1) for event in ("begin", "end")]
 
 
 def test_reported_pool(reaper: Reaper, old: OldWorkers) -> None:

@@ -14,7 +14,9 @@ import reaper.markers.Task;
  * MiniHost's "jar" commands: a host that tells of itself by reaper-markers.jar.
  *
  * <pre>
- * open FOLDER CLASS none|reported|all   begins a log with that promise (all: tasks=all, pool_timeout 1 s)
+ * open FOLDER CLASS PROMISE             begins a log: pool=none, pool=reported, tasks=all by `all`,
+ *                                       each with a pool_timeout of 1 s; tasks=all without one by
+ *                                       `untimed`; no promise by `nothing`
  * begin TASK [WORKER]                   with a worker: bound by its connection
  * end TASK
  * pool WORKER, lease WORKER TASK        where the next lists show it
@@ -49,12 +51,16 @@ public final class JarMarkers implements BiFunction<String, IntFunction<Object[]
     }
 
     private void open(Path folder, String className, String promise) {
-        Log.Builder builder = Log.of(className).folder(folder).poolTimeout(1000);
+        Log.Builder builder = Log.of(className).folder(folder);
 
+        if (!promise.equals("untimed")) {
+            builder.poolTimeout(1000);
+        }
         switch (promise) {
+            case "nothing" -> {}
             case "none" -> builder.neverReuses();
             case "reported" -> builder.reports(this::snapshot);
-            case "all" -> builder.bracketsAll();
+            case "all", "untimed" -> builder.bracketsAll();
             default -> throw new IllegalArgumentException("no such promise: " + promise);
         }
         log = builder.open();

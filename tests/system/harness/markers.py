@@ -7,7 +7,7 @@ import os
 import pathlib
 import time
 
-from harness.minihost import MiniHost
+from harness.minihost import MiniHost, Worker
 
 BOOT_ID = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 PID_NS = os.readlink("/proc/self/ns/pid")[len("pid:["):-1]
@@ -27,6 +27,12 @@ def host_record(host: MiniHost, promises: str, class_name: str = "pyspark") -> s
 def operator_record(uid: int) -> str:
     """The same of an operator's log."""
     return f"operator uid={uid} boot={BOOT_ID} pidns={PID_NS}"
+
+
+def tasks_that_ended(workers: list[Worker]) -> list[str]:
+    """One task of each worker, begun and ended."""
+    return [f"{event} task={task}{f' worker={worker.identity}' if event == 'begin' else ''}"
+            for task, worker in enumerate(workers, 1) for event in ("begin", "end")]
 
 
 class PastLog:
