@@ -373,8 +373,9 @@ def quickstart(part: Part) -> None:
 
 def bench(part: Part) -> None:
     """Not among the parts that run by themselves: its figures are those of the machine."""
-    if build(part, "", *GCC):
-        part.judge("make bench", part.run("make bench", ["make", "bench"], cwd=BUILD, show=ALL))
+    if build(part, "", *GCC) and part.judge("jars", jars_done(part)):
+        part.judge("make bench", part.run(
+            "make bench", ["make", "bench", f"JARS_DIR={BUILD}/jvm/jars"], cwd=BUILD, show=ALL))
 
 
 def faults(part: Part) -> None:
