@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every row of the population tests asserts in the same way."""
 
+import re
 import time
 import warnings
-from typing import Any, Callable, Dict, Iterable
+from typing import Any, Callable, Dict, Iterable, Tuple
 
 import procs
 from binary import Reaper, Result
@@ -17,6 +18,7 @@ SILENT_S = 1.4  # longer than the timeout of binary.FAST and than its min_age
 # second may look younger, and is due a little later.
 LATE_S = 20.0
 AWAKE_MOST = 5  # sweeps more for who is awake at one
+SPEAKS = re.compile(r"host (\d+) \(\w+\) writes (\S+): last record (\S+) ago, last beat (\S+) ago")
 
 
 def settle(seconds: float = SILENT_S) -> None:
@@ -54,6 +56,20 @@ def wait_markers(reaper: Reaper, wanted: Dict[Proc, str]) -> None:
         return all(who in rows and rows[who]["marker"] == marker for who, marker in wanted.items())
 
     procs.until(f"the logs say {wanted}", all_told, LATE_S, 0.5)
+
+
+def doctor(reaper: Reaper, host: int) -> Dict[str, str]:
+    """What `doctor` says of the markers of the one host that it looks at."""
+    (said,) = [row for row in reaper.run("doctor").doc["checks"] if row["name"] == "host-markers"]
+    assert said["found"].startswith(f"host {host} "), said
+    return said
+
+
+def speaks(said: Dict[str, str]) -> Tuple[str, str, str]:
+    """The log that the host writes; how long ago its last record was, and its last beat."""
+    match = SPEAKS.match(said["found"])
+    assert match, said
+    return match.group(2), match.group(3), match.group(4)
 
 
 def wait_due(reaper: Reaper, due: Iterable[Proc], **settings: str) -> None:

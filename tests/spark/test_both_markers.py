@@ -20,6 +20,7 @@ import procs
 from checks import LEAK, POLL, next_job_works, reaped
 
 MASTERS = {"local": "local[8,4]", "cluster": "local-cluster[1,4,1024]"}
+LATE_BEAT_S = 30  # of which doctor says that something is wrong
 COMPLETE_S = 15  # until the last beat tells of what was there before it
 EMPTY_TASKS = 10_000  # on each side, in all rounds together
 ROUNDS = int(os.environ.get("REAPER_ROUNDS", "10"))
@@ -32,6 +33,11 @@ def executor_of(worker):
     """The JVM that feeds a worker."""
     daemon = procs.read_stat(worker.pid).ppid
     return procs.read_stat(daemon).ppid
+
+
+def seconds(age):
+    """Of an age below a minute."""
+    return float(age.removesuffix("s"))
 
 
 class Audits(threading.Thread):
@@ -68,6 +74,16 @@ def plain(start_spark):
     return value
 
 
+def doctor_hears(reaper, host, logs):
+    """The log is this JVM's, and both ages are those of a host that beats every two seconds."""
+    said = checks.doctor(reaper, host)
+    log, record, beat = checks.speaks(said)
+    assert (said["status"], said["fix"]) == ("ok", None), said
+    event, fields = next(hostmarkers.lines(logs / log))
+    assert event == "host" and fields["host"].startswith(f"{host}:"), fields
+    assert 0 <= seconds(record) <= seconds(beat) < LATE_BEAT_S, said
+
+
 @pytest.mark.parametrize("kind", MASTERS)
 def test_healthy_spark(start_spark, reaper_for, tmp_path_factory, plain, kind):
     logs = tmp_path_factory.mktemp("both-logs")
@@ -88,6 +104,7 @@ def test_healthy_spark(start_spark, reaper_for, tmp_path_factory, plain, kind):
         assert audits.looks > 5 and not audits.odd, audits.odd[:3]
 
         checks.wait_markers(reaper, dict.fromkeys(seen, "pooled"))
+        doctor_hears(reaper, host, logs)
         result = reaper.sweep().expect(0)
         assert not result.actions
         said = hostmarkers.told(logs)

@@ -7,11 +7,13 @@ Spark, compares the processes before and after by pid and start ticks, and sees 
 job works. Nothing writes markers here: this is a stock Spark.
 """
 
+import re
 import signal
 
 import pytest
 
 import checks
+import hostmarkers
 import procs
 from checks import (LEAK, POLL, READ, RECVFROM, keeps, next_job_works, reaped, refresh, seen_first,
                     settle, suspected, sweep_ends)
@@ -21,6 +23,21 @@ from procs import Proc
 @pytest.fixture
 def spark(shared_spark):
     return shared_spark("ordinary")
+
+
+def test_doctor_names_what_to_add(spark, reaper):
+    """What test_both_markers.py starts its Spark with, as its user would write it."""
+    spark.pool()
+    said = checks.doctor(reaper, spark.jvm)
+    assert said["status"] == "advice" and "writes no marker log" in said["found"], said
+    share = re.search(r"PYTHONPATH=(/\S+)/python", said["fix"]).group(1)
+    assert said["fix"].splitlines()[1:] == [
+        f"  --conf spark.plugins={hostmarkers.PLUGIN}",
+        f"  --conf spark.driver.extraClassPath={share}/java/reaper-spark.jar",
+        f"  --conf spark.executor.extraClassPath={share}/java/reaper-spark.jar",
+        "  --conf spark.python.daemon.module=reaper_pyspark",
+        f"  PYTHONPATH={share}/python",
+        f"  REAPER_MARKER_DIR={reaper.settings['reaper.marker_dir']}"]
 
 
 class TestHealthy:
