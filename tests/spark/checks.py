@@ -146,11 +146,18 @@ def seen_first(spark: Spark, reaper: Reaper, who: Proc, **members: Any) -> None:
     settle()
 
 
+def host_of(worker: Proc) -> Proc:
+    """The JVM that feeds it: of a cluster an executor's."""
+    daemon = procs.read_stat(worker.pid).ppid
+    return procs.read_stat(procs.read_stat(daemon).ppid).proc
+
+
 def stop_with_a_pool(spark: Spark, later: float = 0) -> Spark:
-    """Stops its JVM so many seconds from now, with two pooled workers."""
+    """Stops the JVM that runs its tasks so many seconds from now, with two pooled workers."""
     spark.pooled = spark.pool(2)
+    spark.host = host_of(spark.pooled[0])
     settle(later)
-    spark.freeze()
+    spark.freeze(spark.host)
     spark.stopped_at = time.monotonic()
     return spark
 

@@ -161,10 +161,22 @@ def stopped_spark_with_markers(start_spark, tmp_path_factory):
     spark.close()
 
 
+@pytest.fixture(scope="session")
+def stopped_cluster(start_spark, tmp_path_factory):
+    """Its executor is stopped and its driver is not, which is not to take it for lost meanwhile."""
+    logs = tmp_path_factory.mktemp("stopped-cluster-logs")
+    chosen = hostmarkers.settings(logs)
+    chosen["conf"]["spark.network.timeout"] = "1h"
+    spark = start_spark("stopped-cluster", master="local-cluster[1,4,1024]", **chosen)
+    spark.logs = logs
+    yield checks.stop_with_a_pool(spark, later=5)
+    spark.close()
+
+
 @pytest.fixture(autouse=True)
 def stop_some_early(request):
     """The rows that take 100 s begin with the first test of their release, beside the others."""
-    for name in ("stopped_spark", "stopped_spark_with_markers"):
+    for name in ("stopped_spark", "stopped_spark_with_markers", "stopped_cluster"):
         if any(name in getattr(item, "fixturenames", ()) for item in request.session.items):
             request.getfixturevalue(name)
 

@@ -206,13 +206,15 @@ class Spark:
                 return proc
         raise AssertionError(f"{inner} is not there\n{self.log_tail()}")
 
-    def freeze(self) -> None:
-        assert procs.send(self.jvm_proc, signal.SIGSTOP)
-        self._stopped.add(self.jvm_proc)
+    def freeze(self, jvm: Proc) -> None:
+        """Stop one of its JVMs, and nothing else."""
+        assert procs.send(jvm, signal.SIGSTOP)
+        self._stopped.add(jvm)
 
     def thaw(self) -> None:
-        assert procs.send(self.jvm_proc, signal.SIGCONT)
-        self._stopped.discard(self.jvm_proc)
+        for jvm in list(self._stopped):
+            assert procs.send(jvm, signal.SIGCONT)
+            self._stopped.discard(jvm)
 
     def _record(self) -> None:
         """Remember every descendant while its line to the driver still stands."""

@@ -29,12 +29,6 @@ WARM_UP = 100
 COST_LIMIT = 1.02
 
 
-def executor_of(worker):
-    """The JVM that feeds a worker."""
-    daemon = procs.read_stat(worker.pid).ppid
-    return procs.read_stat(daemon).ppid
-
-
 def seconds(age):
     """Of an age below a minute."""
     return float(age.removesuffix("s"))
@@ -90,7 +84,7 @@ def test_healthy_spark(start_spark, reaper_for, tmp_path_factory, plain, kind):
     spark = start_spark(f"both-{kind}", master=MASTERS[kind], **hostmarkers.settings(logs))
     try:
         (first,) = spark.pool()
-        host = executor_of(first)
+        host = checks.host_of(first).pid
         reaper = reaper_for(spark, host=host)
         reaper.settings["reaper.marker_dir"] = str(logs)
         audits = Audits(reaper)
