@@ -17,9 +17,9 @@ PLUGIN = "reaper.spark.ReaperPlugin"
 Record = Tuple[str, Dict[str, str]]
 
 
-def jar() -> pathlib.Path:
+def jar(name: str = "reaper-spark.jar") -> pathlib.Path:
     folder = pathlib.Path(os.environ.get("REAPER_JARS", binary.REPO / "build" / "jvm" / "jars"))
-    found = folder / "reaper-spark.jar"
+    found = folder / name
     assert found.exists(), f"{found} is not built: tools/build-jvm does"
     return found
 

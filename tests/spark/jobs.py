@@ -446,7 +446,13 @@ def empty_tasks(spark, where, label, tasks=1000):
     return int((time.monotonic() - began) * 1000)
 
 
+def byzer(spark, where, label):
+    """A job of this name that the stand-in for Byzer's JobManager runs: the thread has nothing to do."""
+    jvm = spark.sparkContext._jvm
+    jvm.tech.mlsql.job.JobManager.run(label, jvm.java.lang.Thread())
+
+
 JOBS = {job.__name__: job for job in (
     pooled, pooled_udf, busy, sleeping, slow_upstream, slow_consumer, zipped, early_arrow,
     early_rdd, half_shutdown, lost_helper, mixed_load, deaf, battery, empty_tasks, blocked,
-    paced, abandoned)}
+    paced, abandoned, byzer)}
