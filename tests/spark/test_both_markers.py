@@ -18,8 +18,10 @@ import checks
 import hostmarkers
 import procs
 from checks import LEAK, POLL, next_job_works, reaped
+from procs import Proc
 
 MASTERS = {"local": "local[8,4]", "cluster": "local-cluster[1,4,1024]"}
+FAILED_S = 10  # until a worker whose task failed has left by itself
 LATE_BEAT_S = 30  # of which doctor says that something is wrong
 COMPLETE_S = 15  # until the last beat tells of what was there before it
 EMPTY_TASKS = 10_000  # on each side, in all rounds together
@@ -35,20 +37,24 @@ def seconds(age):
 
 
 class Audits(threading.Thread):
-    """Looks at a Spark again and again while it works, and keeps what is not a `keep`."""
+    """Looks at a Spark again and again while it works: whom it sees, what is not a `keep`, and what there
+    is a proof of."""
 
     def __init__(self, reaper):
         super().__init__(daemon=True)
         self.reaper, self.over = reaper, threading.Event()
-        self.looks, self.odd, self.error = 0, [], None
+        self.looks, self.odd, self.seen, self.fenced, self.error = 0, [], set(), {}, None
 
     def run(self):
         try:
             while not self.over.wait(0.2):
                 doc = self.reaper.audit().doc
                 self.looks += 1
+                self.seen |= {Proc(row["pid"], row["start"]) for row in doc["workers"]}
                 self.odd += [row for row in doc["workers"] + doc["daemons"]
                              if row["verdict"] != "keep"]
+                self.fenced.update({Proc(row["pid"], row["start"]): (row["reason"], row["fence"])
+                                    for row in doc["workers"] if row["fence"] != "none"})
         except BaseException as error:  # told by finish()
             self.error = error
 
@@ -96,10 +102,13 @@ def test_healthy_spark(start_spark, reaper_for, tmp_path_factory, plain, kind):
         finally:
             audits.finish()
         assert audits.looks > 5 and not audits.odd, audits.odd[:3]
+        # the worker of a task that failed is about to leave when its host hangs up
+        left = procs.wait_gone(audits.fenced, FAILED_S)
+        assert not left, f"a proof of who goes on: { {who: audits.fenced[who] for who in left} }"
 
         checks.wait_markers(reaper, dict.fromkeys(seen, "pooled"))
         doctor_hears(reaper, host, logs)
-        result = reaper.sweep().expect(0)
+        result = checks.sweep_ends(spark, reaper)
         assert not result.actions
         said = hostmarkers.told(logs)
         promises = [said_by for said_by in said.hosts if said_by["host"].startswith(f"{host}:")]
@@ -110,9 +119,11 @@ def test_healthy_spark(start_spark, reaper_for, tmp_path_factory, plain, kind):
         assert set(said.bound.values()) == {1} and said.beats > 2
         tasks = {task for _, task in said.begun}
         assert {task for task, _ in said.bound} <= tasks
-        assert {f"{who.pid}:{who.start}" for who in seen} <= said.workers, "every worker is bound"
+        unbound = {who for who in seen | audits.seen if f"{who.pid}:{who.start}" not in said.workers}
+        assert not unbound, f"every worker is bound, also those that have ended: {unbound}"
         reasons = {row["reason"] for row in result.entries().values()}
         assert "pooled" in reasons and reasons <= {"pooled", "idle"}, result
+        assert {row["fence"] for row in result.entries().values()} == {"none"}, result
         next_job_works(spark)
     finally:
         spark.close()
