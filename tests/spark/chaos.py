@@ -116,10 +116,13 @@ class Leak:
         """Since it was fenced, and at rest."""
         return (self.gone_ms - watch.at_rest_ms(self.who, self.fenced_ms)) / 1000
 
+    def took_s(self):
+        return (self.gone_ms - self.fenced_ms) / 1000
+
     def steps(self, watch):
         """Where the time went."""
         said = " ".join(f"{what} {(at - self.fenced_ms) / 1000:.2f} s" for at, what in watch.said_of(self.who))
-        return f"{self.kind}: {said}, gone {(self.gone_ms - self.fenced_ms) / 1000:.2f} s"
+        return f"{self.kind}: {said}, gone {self.took_s():.2f} s"
 
 
 class Ends(threading.Thread):
