@@ -95,15 +95,22 @@ static void open_breaker(struct round *r)
 		log_error("%s", text);
 }
 
-int round_begin(struct round *r, uint64_t sample_ms)
+int round_look(struct round *r, uint64_t sample_ms)
 {
-	_cleanup_(plan_done) struct plan plan = { 0 };
 	int err = look_twice(r->look, sample_ms, &r->audit);
 
 	if (err < 0)
 		return err;
 	r->audit_taken = true;
 	r->audit.dry_run = r->options->dry_run;
+	return 0;
+}
+
+int round_begin(struct round *r)
+{
+	_cleanup_(plan_done) struct plan plan = { 0 };
+	int err;
+
 	if (r->options->dry_run)
 		return 0;
 	r->reap = (struct reap){

@@ -39,13 +39,20 @@ int round_open(const struct options *o, const struct config *c, struct look *l, 
 	_must_check_;
 
 /**
- * Looks, plans and begins to end what is due.
+ * Looks: a round begins with it.
  *
  * @param sample_ms	between two looks; 0: one look.
- * @return 0; negative errno of the look (r->audit_taken is false) or of the kill path (it is true, and nothing
- *         was signalled).
+ * @return 0; negative errno: r->audit_taken is false.
  */
-int round_begin(struct round *r, uint64_t sample_ms) _must_check_;
+int round_look(struct round *r, uint64_t sample_ms) _must_check_;
+
+/**
+ * Plans, and begins to end what is due by the look. Some may be gone before it returns: who tells of verdicts
+ * does so before. In a dry run it does nothing.
+ *
+ * @return 0; negative errno of the kill path: nothing was signalled.
+ */
+int round_begin(struct round *r) _must_check_;
 
 /**
  * Goes on as far as it can without waiting, and writes the outcomes of what has ended.

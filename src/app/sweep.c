@@ -104,9 +104,11 @@ static int finish(const struct options *o, struct round *r)
 
 static int act(const struct options *o, struct round *r, int signals)
 {
-	int err = round_begin(r, MAX(r->config->sample_ms, (uint64_t)SAMPLE_LEAST_MS));
+	int err = round_look(r, MAX(r->config->sample_ms, (uint64_t)SAMPLE_LEAST_MS));
 	int status;
 
+	if (err == 0)
+		err = round_begin(r);
 	if (err == -ECANCELED) {
 		log_error("told to stop: nothing was ended");
 		return EXIT_BLIND;

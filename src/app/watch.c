@@ -220,26 +220,38 @@ static void watch_for_ends(struct watch *w)
 		log_error("some processes are not watched for their end: no memory");
 }
 
+static bool look(struct watch *w)
+{
+	int err = round_look(&w->round, 0);
+
+	if (err == 0)
+		return true;
+	w->round.metrics.errors++;
+	log_error("cannot look at processes: %s", strerror(-err));
+	return false;
+}
+
+static void begin_to_end(struct watch *w)
+{
+	int err = round_begin(&w->round);
+
+	if (err == 0)
+		return;
+	w->round.metrics.errors++;
+	round_say_failed(&w->round, err);
+}
+
 static void sweep_once(struct watch *w)
 {
-	int err;
-
 	watch_exits_read(&w->exits, &w->round.reap); /* while it is known whom we ended */
 	round_end(&w->round);
 	rotate_log(w);
-	err = round_begin(&w->round, 0);
-	if (err < 0) {
-		w->round.metrics.errors++;
-		if (w->round.audit_taken)
-			round_say_failed(&w->round, err);
-		else
-			log_error("cannot look at processes: %s", strerror(-err));
-	}
-	if (!w->round.audit_taken)
+	if (!look(w))
 		return;
-	watch_for_ends(w);
 	notice_hosts(w);
-	say_changes(w);
+	say_changes(w); /* why, before who is gone at once is told as gone */
+	begin_to_end(w);
+	watch_for_ends(w);
 	if (clock_boot_ms() >= w->memory_ms + MEMORY_EVERY_MS)
 		save_memory(w);
 	say_status(w);

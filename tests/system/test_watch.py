@@ -19,6 +19,7 @@ from harness.privilege import lost_signals, needs_root, needs_strace
 EVERY_SECOND = {"reaper.interval": "1s"}
 LAST_PID = pathlib.Path("/proc/sys/kernel/ns_last_pid")
 SAME_PID_TRIES = 40
+LEAKS = 20  # of which some are gone as soon as they are told to
 
 
 @pytest.fixture
@@ -134,6 +135,18 @@ def test_only_changes_are_told(reaper: Reaper, host: MiniHost, daemon: Daemon) -
     assert decisions[-2:] == [("keep", "waiting"), ("reap", "peer-closed")]
     assert len(decisions) == len(set(decisions))
     assert len([e for e in told if e["pid"] == pooled.pid]) <= 1
+
+
+def test_why_is_told_first(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """The verdict comes before the action, however fast its worker is gone."""
+    with reaper.watch(host, EVERY_SECOND) as watch:
+        watch.until_event(event="sweep")
+        leaks = daemon.leak(LEAKS)
+        for leak in leaks:
+            watch.until_event(event="action", pid=leak.pid, outcome="exited")
+        for leak in leaks:
+            told = [(e["event"], e.get("verdict")) for e in watch.events() if e.get("pid") == leak.pid]
+            assert told.index(("verdict", "reap")) < told.index(("action", None)), told
 
 
 def test_host_exits(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:

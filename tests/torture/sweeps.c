@@ -183,8 +183,10 @@ static void begin_service(void)
 static void sweep(void)
 {
 	struct round *r = &reaper.round;
-	int steps = 0, err = round_begin(r, 0);
+	int steps = 0, err = round_look(r, 0);
 
+	if (err == 0)
+		err = round_begin(r);
 	if (err < 0) {
 		errno = -err;
 		give_up("a sweep fails");

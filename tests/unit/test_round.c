@@ -79,7 +79,8 @@ static void begin(bool dry_run, uint64_t ended_ms)
 	planned = 0;
 	if (ended_ms)
 		cr_assert_eq(history_kill(&look.history, ended_ms), 0);
-	cr_expect_eq(round_begin(&r, 0), 0);
+	cr_assert_eq(round_look(&r, 0), 0);
+	cr_expect_eq(round_begin(&r), 0);
 	cr_expect_eq(r.audit.dry_run, dry_run);
 	round_close(&r);
 	history_done(&look.history);
