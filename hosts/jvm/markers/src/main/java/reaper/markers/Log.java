@@ -3,6 +3,7 @@ package reaper.markers;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -11,8 +12,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.StampedLock;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 
 /**
  * The marker log of this JVM for one class of workers (reaper-markers(5)).
@@ -32,16 +33,11 @@ import java.util.function.Supplier;
  * <h2>Who writes</h2>
  *
  * A `begin` must be in the file before its task may take a worker, so the task's own thread
- * writes it; `end` likewise, for there is nothing to gain by a queue. Threads that write records
- * share the gate: none waits for another here (what the kernel does to appends of one file, it
- * does to any).
- *
- * Only a beat needs the file alone, for the length of one write(2): its `n` is the number of
- * records before it, so none may land between the counting and the beat. It takes the gate by
- * trying; only if writers leave no gap for half a second it queues for it, for five milliseconds,
- * and then gives up this beat. So a task can wait for the one write of a beat, every two seconds,
- * and never for a list of the pool (that is read and written before, sharing the gate), nor for a
- * new file (that is made before; alone is done only the change of a reference).
+ * writes it; `end` likewise, for there is nothing to gain by a queue. No thread holds a lock
+ * while it writes (what the kernel does to appends of one file, it does to any). Only a beat asks
+ * records to wait, for the length of one write(2) every two seconds and for ten milliseconds at
+ * most: after that they are written beside it, and the log is said again in a new file
+ * ({@link Segment}).
  *
  * <h2>How long it grows</h2>
  *
@@ -53,9 +49,7 @@ public final class Log implements AutoCloseable {
     /** The reader wants a beat every 2 to 10 seconds. */
     private static final long BEAT_NS = TimeUnit.SECONDS.toNanos(2);
     private static final long AGAIN_NS = TimeUnit.SECONDS.toNanos(10);
-    private static final long ALONE_NS = TimeUnit.MILLISECONDS.toNanos(500);
-    private static final long QUEUE_MS = 5;
-    private static final long PAUSE_NS = TimeUnit.MICROSECONDS.toNanos(20);
+    private static final long PATIENCE_NS = TimeUnit.MILLISECONDS.toNanos(10);
     private static final long SIZE_MAX = 8 << 20;
     private static final String PROPERTY = "reaper.markers.";
     private static final String REPORTED = "reported";
@@ -72,6 +66,8 @@ public final class Log implements AutoCloseable {
         private Path folder;
         private long sizeMax = SIZE_MAX;
         private long beatNs = BEAT_NS;
+        private long patienceNs = PATIENCE_NS;
+        private UnaryOperator<OutputStream> through = UnaryOperator.identity();
 
         private Builder(String className) {
             this.className = className;
@@ -128,6 +124,16 @@ public final class Log implements AutoCloseable {
             return this;
         }
 
+        Builder patience(long ms) {
+            patienceNs = TimeUnit.MILLISECONDS.toNanos(ms);
+            return this;
+        }
+
+        Builder through(UnaryOperator<OutputStream> wrap) {
+            through = wrap;
+            return this;
+        }
+
         /** Opens the log; where that fails it is tried again every ten seconds. */
         public Log open() {
             return new Log(this);
@@ -141,10 +147,11 @@ public final class Log implements AutoCloseable {
     private final Path folder;
     private final long sizeMax;
     private final long beatNs;
+    private final long patienceNs;
+    private final UnaryOperator<OutputStream> through;
     private volatile String pool;
     private volatile Supplier<Snapshot> snapshots;
 
-    private final StampedLock gate = new StampedLock();
     private volatile Segment segment; // null: not open
     private final Known known = new Known();
     private final AtomicLong failures = new AtomicLong();
@@ -161,6 +168,8 @@ public final class Log implements AutoCloseable {
         folder = b.folder;
         sizeMax = b.sizeMax;
         beatNs = b.beatNs;
+        patienceNs = b.patienceNs;
+        through = b.through;
         pool = b.pool;
         snapshots = b.snapshots;
         stale.addAll(takeOver(className));
@@ -301,20 +310,23 @@ public final class Log implements AutoCloseable {
     }
 
     void write(Record record) {
-        long stamp = gate.readLock();
-
         try {
-            Segment s = segment;
+            byte[] line = record.line();
 
-            if (s == null)
-                failures.incrementAndGet();
-            else
-                s.put(record.line());
+            while (!put(line))
+                continue; // the file was closed: there is another
         } catch (IOException | RuntimeException | Error e) {
             complain(e);
-        } finally {
-            gate.unlockRead(stamp);
         }
+    }
+
+    private boolean put(byte[] line) throws IOException {
+        Segment s = segment;
+
+        if (s != null)
+            return s.put(line);
+        failures.incrementAndGet();
+        return true;
     }
 
     /** Counts a failure, and says the first. */
@@ -338,16 +350,13 @@ public final class Log implements AutoCloseable {
         release();
     }
 
-    /** Closes the file; what is still written then is lost, and counted. */
+    /** What comes from now on is lost, and counted. */
     private void release() {
         Segment last = segment;
 
-        try {
-            if (last != null && alone(() -> segment = null))
-                last.close();
-        } catch (IOException e) {
-            complain(e);
-        }
+        segment = null;
+        if (last != null)
+            last.close();
     }
 
     private void tick() throws IOException {
@@ -355,7 +364,7 @@ public final class Log implements AutoCloseable {
         if (needsNewFile() && (isDue() || !isBroken()))
             reopen();
         if (segment != null && list())
-            alone(() -> segment.beat());
+            segment.beat();
     }
 
     private boolean isDue() {
@@ -394,54 +403,14 @@ public final class Log implements AutoCloseable {
         return snapshots == s;
     }
 
-    private interface Step {
-        void run() throws IOException;
-    }
-
-    /** Does one step while nobody writes; false: writers left no gap. */
-    private boolean alone(Step step) throws IOException {
-        long until = System.nanoTime() + ALONE_NS;
-        long stamp = gate.tryWriteLock();
-
-        for (int i = 0; stamp == 0 && System.nanoTime() < until; i++) {
-            if (i < 1000)
-                Thread.onSpinWait();
-            else
-                LockSupport.parkNanos(PAUSE_NS);
-            stamp = gate.tryWriteLock();
-        }
-        if (stamp == 0)
-            stamp = queue();
-        if (stamp == 0)
-            return false;
-        try {
-            step.run();
-            return true;
-        } finally {
-            gate.unlockWrite(stamp);
-        }
-    }
-
-    private long queue() {
-        try {
-            return gate.tryWriteLock(QUEUE_MS, TimeUnit.MILLISECONDS);
-        } catch (InterruptedException e) {
-            return 0; // nobody has a reason to interrupt this thread; there is a next time
-        }
-    }
-
     /** Begins a new file, says again in it what has to be known, and removes the one before. */
     private void reopen() {
-        Segment old = segment, fresh = null;
+        Segment old = segment;
 
         triedNs = System.nanoTime();
         try {
-            fresh = create();
-            Segment next = fresh;
-            if (!alone(() -> segment = next))
-                return; // there is a next time
-            fresh = null;
-            if (old != null) {
+            segment = create();
+            if (old != null) { // what is written to it yet is known already, and said again
                 stale.add(old.path());
                 old.close();
             }
@@ -457,8 +426,6 @@ public final class Log implements AutoCloseable {
                 remove(old.path());
                 stale.removeIf(Log::remove);
             }
-        } finally {
-            discard(fresh);
         }
     }
 
@@ -478,13 +445,14 @@ public final class Log implements AutoCloseable {
             + className.replaceAll("[^A-Za-z0-9._-]", "_") + '-' + count("file") + ".log";
         String promise = pool; // once: it may be taken back meanwhile
         byte[] host = hostRecord(who, promise, app).line();
-        Segment s = new Segment(place.resolve(name), promise.equals(REPORTED));
+        Segment s = new Segment(place.resolve(name), promise.equals(REPORTED), patienceNs, through);
 
         try {
             s.put(host != null ? host : hostRecord(who, promise, null).line());
             return s;
         } catch (IOException | RuntimeException e) {
-            discard(s);
+            s.close();
+            remove(s.path());
             throw e;
         }
     }
@@ -493,13 +461,6 @@ public final class Log implements AutoCloseable {
         return new Record("host").with("host", who).with("boot", Self.bootId())
             .with("pidns", Self.pidNamespace()).name("class", className).with("pool", promise)
             .with("tasks", tasks).with("pool_timeout", timeoutMs).name("app", forPeople);
-    }
-
-    private static void discard(Segment s) {
-        if (s == null)
-            return;
-        s.close();
-        remove(s.path());
     }
 
     private static boolean remove(Path path) {

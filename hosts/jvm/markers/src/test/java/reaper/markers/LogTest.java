@@ -8,9 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.FilterOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -18,9 +22,13 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -156,7 +164,7 @@ class LogTest {
         int threads = 8, tasks = 3000;
         CountDownLatch done = new CountDownLatch(threads);
 
-        try (Log log = log().beatEvery(1).open()) {
+        try (Log log = log().beatEvery(1).patience(NEVER).open()) {
             for (int i = 0; i < threads; i++) {
                 int mine = i;
                 new Thread(() -> {
@@ -178,6 +186,54 @@ class LogTest {
         }
     }
 
+    /** Each of its records takes so long that somebody writes at any time. */
+    private static final class Slow extends FilterOutputStream {
+        private final AtomicInteger beats = new AtomicInteger();
+
+        Slow(OutputStream file) {
+            super(file);
+        }
+
+        @Override
+        public void write(byte[] line) throws IOException {
+            out.write(line);
+            if (Stopping.has(line, " beat "))
+                beats.incrementAndGet();
+            else
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+        }
+    }
+
+    @Test
+    void beatsThoughWritersLeaveNoGap() throws Exception {
+        AtomicReference<Slow> file = new AtomicReference<>();
+        List<Thread> writers = new ArrayList<>();
+        CountDownLatch stop = new CountDownLatch(1);
+
+        try (Log log = log().beatEvery(1).patience(20_000).through(f -> {
+            file.set(new Slow(f));
+            return file.get();
+        }).open()) {
+            for (int i = 0; i < 4; i++) {
+                int mine = i;
+                writers.add(new Thread(() -> {
+                    for (int j = 0; stop.getCount() > 0; j++)
+                        log.begin(mine + "." + j, null).close();
+                }));
+                writers.get(i).start();
+            }
+            try {
+                int before = file.get().beats.get();
+                Reader.await("beats", () -> file.get().beats.get() > before + 2);
+            } finally {
+                stop.countDown();
+                for (Thread writer : writers)
+                    writer.join();
+            }
+            assertTrue(Reader.beats(Reader.read(log.path())) > 2);
+        }
+    }
+
     @Test
     void aTaskDoesNotWaitForAListOfThePool() throws Exception {
         CountDownLatch listing = new CountDownLatch(1), go = new CountDownLatch(1);
@@ -195,6 +251,123 @@ class LogTest {
             log.begin("1", null).close();
             assertEquals(List.of("host", "begin", "end"), events(Reader.read(log.path())));
             go.countDown();
+        }
+    }
+
+    /** A file whose write(2) of one text does not return until it is told to. */
+    private static final class Stopping extends FilterOutputStream {
+        private final String text;
+        private final boolean after; // it is written by then
+        private final CountDownLatch stopped = new CountDownLatch(1), go = new CountDownLatch(1);
+        private final CountDownLatch closed = new CountDownLatch(1);
+
+        Stopping(OutputStream file, String text, boolean after) {
+            super(file);
+            this.text = text;
+            this.after = after;
+        }
+
+        private static boolean has(byte[] line, String text) {
+            return new String(line, StandardCharsets.US_ASCII).contains(text);
+        }
+
+        private void stop() throws IOException {
+            stopped.countDown();
+            try {
+                go.await();
+            } catch (InterruptedException e) {
+                throw new IOException(e);
+            }
+        }
+
+        @Override
+        public void write(byte[] line) throws IOException {
+            boolean mine = stopped.getCount() > 0 && has(line, text);
+
+            if (has(line, " task=lost"))
+                throw new IOException("as ordered");
+            if (mine && !after)
+                stop();
+            out.write(line);
+            if (mine && after)
+                stop();
+        }
+
+        @Override
+        public void close() throws IOException {
+            closed.countDown();
+            super.close();
+        }
+    }
+
+    /** The first file of a log stops; what comes later is as it is. */
+    private static UnaryOperator<OutputStream> first(AtomicReference<Stopping> first, String text,
+        boolean after) {
+        return file -> first.compareAndSet(null, new Stopping(file, text, after)) ? first.get()
+            : file;
+    }
+
+    /** Nobody knows whether the beat has counted it: all is said again. */
+    @Test
+    void aTaskDoesNotWaitForABeat() throws Exception {
+        AtomicReference<Stopping> file = new AtomicReference<>();
+
+        try (Log log = log().beatEvery(20).through(first(file, " beat ", false)).open()) {
+            Path first = log.path();
+            file.get().stopped.await();
+            CompletableFuture.runAsync(() -> { // who waits here waits for ever
+                log.begin("1", null).close();
+                log.begin("2", null);
+            }).get(20, TimeUnit.SECONDS);
+            assertEquals(List.of("host", "begin", "end", "begin"), events(Reader.read(first)));
+            file.get().go.countDown();
+            Reader.await("two more beats",
+                () -> Reader.whichCount(Reader.read(first)).size() > 2);
+            assertFalse(Reader.whichCount(Reader.read(first)).contains(true));
+            Reader.await("a new file", () -> Reader.files(folder).equals(List.of(log.path()))
+                && !log.path().equals(first));
+            Reader.await("beats that count", () -> Reader.beats(Reader.read(log.path())) > 1);
+            assertEquals("2", Reader.read(log.path(), "begin").get(0).get("task"));
+            assertEquals("1", Reader.read(log.path(), "end").get(0).get("task"));
+            assertEquals(0, log.failures());
+        }
+    }
+
+    @Test
+    void noBeatCountsBehindARecordThatWasLostBesideOne() throws Exception {
+        AtomicReference<Stopping> file = new AtomicReference<>();
+
+        try (Log log = log().beatEvery(20).through(first(file, " beat ", true)).open()) {
+            Path first = log.path();
+            file.get().stopped.await();
+            log.begin("lost", null);
+            assertEquals(1, log.failures());
+            file.get().go.countDown();
+            Reader.await("more beats", () -> Reader.whichCount(Reader.read(first)).size() > 2);
+            List<Boolean> counts = Reader.whichCount(Reader.read(first));
+            assertTrue(counts.get(0), "it was lost later");
+            assertFalse(counts.subList(1, counts.size()).contains(true));
+        }
+    }
+
+    @Test
+    void aNewFileDoesNotWaitForASlowRecordNorCutsItOff() throws Exception {
+        AtomicReference<Stopping> file = new AtomicReference<>();
+
+        try (Log log = log().beatEvery(20).through(first(file, " task=slow", false)).open()) {
+            Path first = log.path();
+            Thread task = new Thread(() -> log.begin("slow", null));
+            task.start();
+            file.get().stopped.await();
+            Files.delete(first);
+            Reader.await("a new file", () -> !first.equals(log.path()));
+            Reader.await("beats that count", () -> Reader.beats(Reader.read(log.path())) > 1);
+            assertEquals("slow", Reader.read(log.path(), "begin").get(0).get("task"));
+            assertEquals(1, file.get().closed.getCount());
+            file.get().go.countDown();
+            task.join();
+            assertEquals(0, file.get().closed.getCount());
+            assertEquals(0, log.failures());
         }
     }
 

@@ -71,7 +71,8 @@ final class Reader {
         List<Line> lines = new ArrayList<>();
 
         for (String line : text.split("\n"))
-            lines.add(new Line(line));
+            if (!line.isEmpty()) // behind a record that was cut short, another newline begins
+                lines.add(new Line(line));
         return lines;
     }
 
@@ -81,17 +82,27 @@ final class Reader {
 
     /** Says how many beats there are; each has to have the number of records before it. */
     static int beats(List<Line> lines) {
-        int since = 0, beats = 0;
+        int beats = 0;
+
+        for (Boolean counts : whichCount(lines)) {
+            assertTrue(counts, "beat " + ++beats);
+        }
+        return beats;
+    }
+
+    /** Of each beat, whether it has the number of records before it. */
+    static List<Boolean> whichCount(List<Line> lines) {
+        List<Boolean> counts = new ArrayList<>();
+        long since = 0;
 
         for (Line l : lines)
             if (l.event.equals("beat")) {
-                assertEquals(since, Integer.parseInt(l.get("n")), l.text);
+                counts.add(since == Long.parseLong(l.get("n")));
                 since = 0;
-                beats++;
             } else {
                 since++;
             }
-        return beats;
+        return counts;
     }
 
     static List<Path> files(Path folder) throws IOException {
