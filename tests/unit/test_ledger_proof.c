@@ -280,6 +280,13 @@ static const struct script_row reported[] = {
 	{ .why = "pooled by a list in between: it starts again",
 	  REPORTED SERVED "beats 9000 29000 10000\n30000 pooled " W "\nbeats 30000 60000 10000",
 	  "ended 0/1 end=8000 !declared reported@60000 tasks=17" },
+	{ .why = "leased by a list in between: it starts again",
+	  REPORTED SERVED "beats 9000 29000 10000\n30000 leased " W "\nbeats 30000 60000 10000",
+	  "ended 0/1 end=8000 !declared reported@60000 tasks=17" },
+	{ .why = "leased by every list to a task that has ended",
+	  REPORTED SERVED "9000 beat n=*\n10000 leased " W
+			  " task=17\n10000 beat n=*\n20000 leased " W " task=17\n20000 beat n=*",
+	  "leased 0/1 end=8000 leased !declared !reported tasks=17" },
 	{ .why = "a task is open",
 	  REPORTED SERVED "beats 9000 29000 10000\n30000 begin task=18 " W
 			  "\nbeats 31000 91000 10000",
