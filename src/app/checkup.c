@@ -9,6 +9,10 @@
 #include "base/log.h"
 #include "report/json.h"
 
+#ifndef PKGDATADIR
+#define PKGDATADIR "/usr/share/reaper"
+#endif
+
 int command_check_config(const struct options *o, const struct config *c)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
@@ -36,6 +40,7 @@ static int examine(const struct config *c, const struct look *l, const struct ca
 		.audit = a,
 		.markers = &l->marker_counts,
 		.ledger = l->ledger,
+		.share = PKGDATADIR,
 	};
 
 	return doctor_examine(&in, ret);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "app/doctor_check.h"
 #include "report/words.h"
-
-#ifndef PKGDATADIR
-#define PKGDATADIR "/usr/share/reaper"
-#endif
 
 enum {
 	PIDS_SHOWN = 8,
@@ -18,9 +17,26 @@ enum {
 	BEAT_LATE_MS = 30 * 1000, /* beats come every 2 to 10 seconds (reaper-markers(5)) */
 };
 
-/* Where make install puts what hosts need. */
-#define JARS    PKGDATADIR "/java"
-#define MODULES PKGDATADIR "/python"
+/* What hosts load, below the directory where make install puts it. */
+enum host_file {
+	SPARK_JAR,
+	PYJAVA_JAR,
+	MARKERS_JAR,
+	MARKERS_MODULE,
+	PYSPARK_MODULE,
+	PYJAVA_MODULE,
+	HOST_FILE_COUNT,
+};
+
+static const char *const host_files[] = {
+	[SPARK_JAR] = "java/reaper-spark.jar",
+	[PYJAVA_JAR] = "java/reaper-pyjava.jar",
+	[MARKERS_JAR] = "java/reaper-markers.jar",
+	[MARKERS_MODULE] = "python/reaper_markers.py",
+	[PYSPARK_MODULE] = "python/reaper_pyspark.py",
+	[PYJAVA_MODULE] = "python/reaper_pyjava.py",
+};
+static_assert(ARRAY_SIZE(host_files) == HOST_FILE_COUNT, "every file has a place");
 
 /* Why what a log says counts for nobody, whatever it says. */
 enum unheard {
@@ -176,35 +192,104 @@ static const char *class_of(const struct audit *a, int host)
 	return "";
 }
 
-/* What makes a host of this class speak, as its user would write it (docs/HOSTS.md). */
-static void fix_silent(const char *class_name, const char *marker_dir, struct check *c)
+/* An executor's environment is among its application's options. */
+static bool is_executor(const struct host *h)
 {
+	return strstr(h->label, "ExecutorBackend");
+}
+
+/*
+ * spark.jars and not extraClassPath: a driver and its executors load these jars before their plugins,
+ * from where the driver is, and an engine that is one of them is found by a plugin that is one too.
+ */
+static unsigned fix_spark(const struct host *h, const char *share, struct check *c)
+{
+	doctor_fix(c,
+		   "start %s these options (where it has --jars, which hides spark.jars, the jar "
+		   "goes into that list)%s (clusters: HOSTS.md):",
+		   is_executor(h) ? "its application with" : "it with",
+		   is_executor(h) ? "" : " and, in its environment, these variables");
+	doctor_fix_line(c, "--conf spark.plugins=reaper.spark.ReaperPlugin");
+	doctor_fix_line(c, "--conf spark.jars=%s/%s", share, host_files[SPARK_JAR]);
+	doctor_fix_line(c, "--conf spark.python.daemon.module=reaper_pyspark");
+	return 1U << SPARK_JAR | 1U << MARKERS_MODULE | 1U << PYSPARK_MODULE;
+}
+
+static unsigned fix_byzer(const char *share, struct check *c)
+{
+	doctor_fix(c,
+		   "Byzer: start it with these options (its own scripts have --jars, which hides "
+		   "spark.jars: copy the jars into its libs instead), put the third line into its "
+		   "Python configuration and the last two into its environment; another engine "
+		   "has reaper-pyjava.jar on its class path and calls reaper.pyjava.Observer "
+		   "(HOSTS.md):");
+	doctor_fix_line(c,
+			"--conf spark.plugins=reaper.spark.ReaperPlugin,reaper.pyjava.ByzerPlugin");
+	doctor_fix_line(c, "--conf spark.jars=%s/%s,%s/%s", share, host_files[SPARK_JAR], share,
+			host_files[PYJAVA_JAR]);
+	doctor_fix_line(c, "python.daemon.module=reaper_pyjava");
+	return 1U << SPARK_JAR | 1U << PYJAVA_JAR | 1U << MARKERS_MODULE | 1U << PYJAVA_MODULE;
+}
+
+static unsigned fix_other(bool python, const char *share, struct check *c)
+{
+	doctor_fix(c, "let it write a log, as this jar does for any JVM (reaper-markers(5)), with "
+		      "this in its environment:");
+	doctor_fix_line(c, "%s/%s", share, host_files[MARKERS_JAR]);
+	return 1U << MARKERS_JAR | (python ? 1U << MARKERS_MODULE : 0U);
+}
+
+/*
+ * What makes a host of this class speak, as its user would write it (docs/HOSTS.md). Returns the
+ * files that this needs.
+ */
+static unsigned fix_silent(const struct doctor_input *in, const struct host *h,
+			   const char *class_name, struct check *c)
+{
+	const char *by = "";
+	unsigned needed;
+
 	if (!strcmp(class_name, "pyspark")) {
-		doctor_fix(c, "start it with these options and, in its environment, these "
-			      "variables (clusters: HOSTS.md):");
-		doctor_fix_line(c, "--conf spark.plugins=reaper.spark.ReaperPlugin");
-		doctor_fix_line(c, "--conf spark.driver.extraClassPath=" JARS "/reaper-spark.jar");
-		doctor_fix_line(c,
-				"--conf spark.executor.extraClassPath=" JARS "/reaper-spark.jar");
-		doctor_fix_line(c, "--conf spark.python.daemon.module=reaper_pyspark");
+		needed = fix_spark(h, in->share, c);
+		by = is_executor(h) ? "--conf spark.executorEnv." : "";
 	} else if (!strcmp(class_name, "pyjava")) {
-		doctor_fix(c, "Byzer: start it with these options, put the third line into its "
-			      "Python configuration and the last two into its environment; "
-			      "another engine has reaper-pyjava.jar on its class path and calls "
-			      "reaper.pyjava.Observer (HOSTS.md):");
-		doctor_fix_line(c, "--conf spark.plugins=reaper.spark.ReaperPlugin,"
-				   "reaper.pyjava.ByzerPlugin");
-		doctor_fix_line(c, "--conf spark.driver.extraClassPath=" JARS
-				   "/reaper-spark.jar:" JARS "/reaper-pyjava.jar");
-		doctor_fix_line(c, "python.daemon.module=reaper_pyjava");
+		needed = fix_byzer(in->share, c);
 	} else {
-		doctor_fix(c, "let it write a log, as this jar does for any JVM "
-			      "(reaper-markers(5)), with this in its environment:");
-		doctor_fix_line(c, JARS "/reaper-markers.jar");
+		needed = fix_other(class_name[0], in->share, c);
 	}
 	if (class_name[0])
-		doctor_fix_line(c, "PYTHONPATH=" MODULES);
-	doctor_fix_line(c, "REAPER_MARKER_DIR=%s", marker_dir);
+		doctor_fix_line(c, "%sPYTHONPATH=%s/python", by, in->share);
+	doctor_fix_line(c, "%sREAPER_MARKER_DIR=%s", by, in->config->marker_dir);
+	return needed;
+}
+
+/* A JVM that is told of a plugin whose jar is missing does not start. */
+static void check_files(const struct doctor_input *in, unsigned needed, struct checks *ret)
+{
+	char first[PATH_MAX] = "";
+	unsigned missing = 0;
+	int why = 0;
+	struct check *c;
+
+	for (size_t i = 0; i < HOST_FILE_COUNT; i++) {
+		char path[PATH_MAX];
+		struct stat st;
+
+		(void)snprintf(path, sizeof(path), "%s/%s", in->share, host_files[i]);
+		if (!(needed & 1U << i) || !stat(path, &st) || missing++)
+			continue;
+		why = errno;
+		memcpy(first, path, sizeof(first));
+	}
+	if (!missing)
+		return;
+	c = doctor_add(ret, "host-files", CHECK_ADVICE,
+		       "%u files that these lines need are not there; the first: %s: %s", missing,
+		       first, strerror(why));
+	doctor_fix(c,
+		   "`make install` puts them there, the jars where configure found Maven and a "
+		   "JDK; in a clone `tools/build-jvm` puts the jars into build/jvm/jars, and the "
+		   "modules are in hosts/python: name those instead, by their whole paths");
 }
 
 static void check_speaking(const struct host *h, const char *label, struct checks *ret)
@@ -225,7 +310,8 @@ static void check_speaking(const struct host *h, const char *label, struct check
 			      "locked by a fork that hangs, or its log cannot be written");
 }
 
-static void check_host(const struct doctor_input *in, size_t i, struct checks *ret)
+/* Returns the files that its advice needs. */
+static unsigned check_host(const struct doctor_input *in, size_t i, struct checks *ret)
 {
 	const struct host *h = &in->audit->hosts[i];
 	char label[AUDIT_LABEL_MAX + 4] = "";
@@ -235,18 +321,19 @@ static void check_host(const struct doctor_input *in, size_t i, struct checks *r
 		(void)snprintf(label, sizeof(label), " (%s)", h->label);
 	if (h->log[0]) {
 		check_speaking(h, label, ret);
-		return;
+		return 0;
 	}
 	c = doctor_add(ret, "host-markers", CHECK_ADVICE,
 		       "host %d%s writes no marker log that is believed: of its workers only those "
 		       "are proven leaked whose socket or host says so",
 		       (int)h->id.pid, label);
-	fix_silent(class_of(in->audit, (int)i), in->config->marker_dir, c);
+	return fix_silent(in, h, class_of(in->audit, (int)i), c);
 }
 
 static void check_hosts(const struct doctor_input *in, struct checks *ret)
 {
 	size_t shown = 0, more = 0;
+	unsigned needed = 0;
 
 	for (size_t i = 0; i < in->audit->host_count; i++) {
 		const struct host *h = &in->audit->hosts[i];
@@ -254,10 +341,11 @@ static void check_hosts(const struct doctor_input *in, struct checks *ret)
 		if (!h->alive || h->unreadable)
 			continue;
 		if (shown++ < HOSTS_SHOWN)
-			check_host(in, i, ret);
+			needed |= check_host(in, i, ret);
 		else
 			more++;
 	}
+	check_files(in, needed, ret);
 	if (more)
 		doctor_add(ret, "host-markers", CHECK_OK, "%zu more hosts; --host PID shows one",
 			   more);

@@ -29,8 +29,7 @@ def settings(logs: pathlib.Path) -> Dict[str, Any]:
     return {
         "conf": {
             "spark.plugins": PLUGIN,
-            "spark.driver.extraClassPath": str(jar()),
-            "spark.executor.extraClassPath": str(jar()),
+            "spark.jars": str(jar()),
             "spark.python.daemon.module": "reaper_pyspark",
             "spark.executorEnv.PYTHONPATH": str(PYTHON),
             "spark.executorEnv.REAPER_MARKER_DIR": str(logs),

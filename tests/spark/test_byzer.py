@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Byzer is an engine on Spark: a plugin of Spark's loads what tells of its jobs.
 
-The engine is in no registry; a stand-in for its JobManager is on Spark's class path, where the engine's
-own is.
+The engine is in no registry; a jar with a stand-in for its JobManager is among Spark's jars, where the
+engine's own is.
 """
 
 import subprocess
+import zipfile
 
 import binary
 import checks
@@ -23,11 +24,15 @@ SOON_S = 10
 
 @pytest.fixture(scope="module")
 def manager(tmp_path_factory):
-    """The classes of the stand-in."""
+    """A jar with the classes of the stand-in."""
     classes = tmp_path_factory.mktemp("byzer")
     subprocess.run(["javac", "--release", "11", "-nowarn", "-proc:none", "-d", classes, *STAND_IN],
                    check=True, timeout=300)
-    return classes
+    jar = tmp_path_factory.mktemp("engine") / "engine.jar"
+    with zipfile.ZipFile(jar, "w") as file:
+        for path in sorted(classes.rglob("*.class")):
+            file.write(path, path.relative_to(classes))
+    return jar
 
 
 def told(logs, jvm):
@@ -47,7 +52,7 @@ def test_the_plugin_tells_of_jobs(start_spark, tmp_path_factory, manager):
     chosen = hostmarkers.settings(logs)
     jars = [hostmarkers.jar(), hostmarkers.jar("reaper-pyjava.jar"), manager]
     chosen["conf"]["spark.plugins"] = PLUGINS
-    chosen["conf"]["spark.driver.extraClassPath"] = ":".join(map(str, jars))
+    chosen["conf"]["spark.jars"] = ",".join(map(str, jars))
     spark = start_spark("byzer", master="local[2]", **chosen)
     try:
         job = spark.begin("byzer")

@@ -33,8 +33,7 @@ def test_doctor_names_what_to_add(spark, reaper):
     share = re.search(r"PYTHONPATH=(/\S+)/python", said["fix"]).group(1)
     assert said["fix"].splitlines()[1:] == [
         f"  --conf spark.plugins={hostmarkers.PLUGIN}",
-        f"  --conf spark.driver.extraClassPath={share}/java/reaper-spark.jar",
-        f"  --conf spark.executor.extraClassPath={share}/java/reaper-spark.jar",
+        f"  --conf spark.jars={share}/java/reaper-spark.jar",
         "  --conf spark.python.daemon.module=reaper_pyspark",
         f"  PYTHONPATH={share}/python",
         f"  REAPER_MARKER_DIR={reaper.settings['reaper.marker_dir']}"]

@@ -61,7 +61,8 @@ static void build_world(struct world *w)
 				       .caps = &w->caps,
 				       .config = w->config,
 				       .audit = &w->audit,
-				       .markers = &w->markers };
+				       .markers = &w->markers,
+				       .share = w->dir.path };
 }
 
 static void free_world(struct world *w)
@@ -498,7 +499,7 @@ static const struct host_row {
 } host_rows[] = {
 	{ "Spark that says nothing", PYSPARK, "", UNKNOWN_U64, CHECK_ADVICE,
 	  "writes no marker log that is believed",
-	  "\n  --conf spark.plugins=reaper.spark.ReaperPlugin\n  --conf spark.driver." },
+	  "\n  --conf spark.plugins=reaper.spark.ReaperPlugin\n  --conf spark.jars=/" },
 	{ "its Python side too", PYSPARK, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
 	  "\n  --conf spark.python.daemon.module=reaper_pyspark\n  PYTHONPATH=/" },
 	{ "and where", PYSPARK, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
@@ -506,7 +507,9 @@ static const struct host_row {
 	{ "pyjava", PYJAVA, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
 	  "\n  --conf spark.plugins=reaper.spark.ReaperPlugin,reaper.pyjava.ByzerPlugin\n" },
 	{ "pyjava's Python side too", PYJAVA, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
-	  "reaper-pyjava.jar\n  python.daemon.module=reaper_pyjava\n  PYTHONPATH=/" },
+	  "java/reaper-pyjava.jar\n  python.daemon.module=reaper_pyjava\n  PYTHONPATH=/" },
+	{ "its two jars are a list of Spark's", PYJAVA, "", UNKNOWN_U64, CHECK_ADVICE,
+	  "writes no marker log", "/java/reaper-spark.jar,/" },
 	{ "another JVM", OTHER_CLASS, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
 	  "/java/reaper-markers.jar\n" },
 	{ "a JVM without a daemon", NO_CLASS, "", UNKNOWN_U64, CHECK_ADVICE, "writes no marker log",
@@ -544,6 +547,103 @@ Test(doctor, what_each_host_writes)
 		cr_expect_not_null(strstr(c->found, r->found), "%s: %s", r->why, c->found);
 		cr_expect_not_null(strstr(c->fix, r->fix), "%s: %s", r->why, c->fix);
 		cr_expect_eq(c->fix[0] != '\0', r->status != CHECK_OK, "%s", r->why);
+	}
+}
+
+/* An executor's environment comes from its application's configuration. */
+Test(doctor, what_an_executor_is_told)
+{
+	static const char *const labels[] = { "CoarseGrainedExecutorBackend",
+					      "YarnCoarseGrainedExecutorBackend",
+					      "KubernetesExecutorBackend" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
+		_cleanup_(free_world) struct world w;
+		const struct check *c;
+		struct host *host;
+
+		build_world(&w);
+		host = build_host(&w.audit, 100);
+		snprintf(host->label, sizeof(host->label), "%s", labels[i]);
+		build_daemon(&w.audit, 0, 200);
+		doctor_markers(&w.in, &w.checks);
+		c = of_host(&w.checks, 100);
+		cr_assert_not_null(c, "%s", labels[i]);
+		cr_expect_not_null(strstr(c->fix, "\n  --conf spark.executorEnv.PYTHONPATH=/"),
+				   "%s", c->fix);
+		cr_expect_not_null(strstr(c->fix,
+					  "\n  --conf spark.executorEnv.REAPER_MARKER_DIR=/"),
+				   "%s", c->fix);
+		cr_expect_null(strstr(c->fix, "\n  PYTHONPATH="), "%s", c->fix);
+	}
+}
+
+static const struct files_row {
+	const char *why;
+	int class_index;
+	const char *log;
+	const char *there[4];
+	const char *says; /* NULL: nothing is missing */
+} files_rows[] = {
+	{ "nothing is installed",
+	  PYSPARK,
+	  "",
+	  { NULL },
+	  "3 files that these lines need are not there; the first: " },
+	{ "it is named with the reason",
+	  PYSPARK,
+	  "",
+	  { NULL },
+	  "/java/reaper-spark.jar: No such file or directory" },
+	{ "built without jars",
+	  PYSPARK,
+	  "",
+	  { "python/reaper_markers.py", "python/reaper_pyspark.py" },
+	  "1 files that these lines need are not there; the first: " },
+	{ "all that Spark needs",
+	  PYSPARK,
+	  "",
+	  { "java/reaper-spark.jar", "python/reaper_markers.py", "python/reaper_pyspark.py" },
+	  NULL },
+	{ "Byzer needs other files",
+	  PYJAVA,
+	  "",
+	  { "java/reaper-spark.jar", "python/reaper_markers.py", "python/reaper_pyspark.py" },
+	  "2 files that these lines need are not there; the first: " },
+	{ "all that Byzer needs",
+	  PYJAVA,
+	  "",
+	  { "java/reaper-spark.jar", "java/reaper-pyjava.jar", "python/reaper_markers.py",
+	    "python/reaper_pyjava.py" },
+	  NULL },
+	{ "a JVM without a daemon", NO_CLASS, "", { NULL }, "/java/reaper-markers.jar: No such" },
+	{ "a host that speaks needs none of it", PYSPARK, "x.log", { NULL }, NULL },
+};
+
+Test(doctor, what_the_lines_need_is_looked_for)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files_rows); i++) {
+		const struct files_row *r = &files_rows[i];
+		_cleanup_(free_world) struct world w;
+		char path[PATH_MAX + 16];
+		struct host *host;
+
+		build_world(&w);
+		(void)snprintf(path, sizeof(path), "%s/java", w.dir.path);
+		cr_assert_eq(mkdir(path, 0755), 0);
+		(void)snprintf(path, sizeof(path), "%s/python", w.dir.path);
+		cr_assert_eq(mkdir(path, 0755), 0);
+		for (size_t k = 0; k < ARRAY_SIZE(r->there) && r->there[k]; k++)
+			tmpdir_write(&w.dir, r->there[k], "", 0, 0644);
+		host = build_host(&w.audit, 100);
+		snprintf(host->log, sizeof(host->log), "%s", r->log);
+		if (r->class_index >= 0)
+			build_daemon(&w.audit, 0, 200)->class_index = r->class_index;
+		doctor_markers(&w.in, &w.checks);
+		if (r->says)
+			expect(&w, "host-files", CHECK_ADVICE, r->says, r->why);
+		else
+			cr_expect_null(find(&w.checks, "host-files"), "%s", r->why);
 	}
 }
 
