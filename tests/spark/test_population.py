@@ -7,6 +7,7 @@ Spark, compares the processes before and after by pid and start ticks, and sees 
 job works. Nothing writes markers here: this is a stock Spark.
 """
 
+import os
 import re
 import signal
 
@@ -37,6 +38,16 @@ def test_doctor_names_what_to_add(spark, reaper):
         "  --conf spark.python.daemon.module=reaper_pyspark",
         f"  PYTHONPATH={share}/python",
         f"  REAPER_MARKER_DIR={reaper.settings['reaper.marker_dir']}"]
+    needed = [f"{share}/{name}" for name in ("java/reaper-spark.jar", "python/reaper_markers.py",
+                                             "python/reaper_pyspark.py")]
+    missing = [path for path in needed if not os.path.exists(path)]
+    files = [row["found"] for row in reaper.run("doctor").doc["checks"]
+             if row["name"] == "host-files"]
+    if not missing:
+        assert files == []
+        return
+    (said,) = files
+    assert f"{len(missing)} files " in said and f"{missing[0]}: No such file" in said, said
 
 
 class TestHealthy:
