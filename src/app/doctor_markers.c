@@ -284,7 +284,7 @@ static void check_files(const struct doctor_input *in, unsigned needed, struct c
 	if (!missing)
 		return;
 	c = doctor_add(ret, "host-files", CHECK_ADVICE,
-		       "%u files that these lines need are not there; the first: %s: %s", missing,
+		       "missing: %u of the files that these lines need; the first: %s: %s", missing,
 		       first, strerror(why));
 	doctor_fix(c,
 		   "`make install` puts them there, the jars where configure found Maven and a "

@@ -47,7 +47,7 @@ def test_doctor_names_what_to_add(spark, reaper):
         assert files == []
         return
     (said,) = files
-    assert f"{len(missing)} files " in said and f"{missing[0]}: No such file" in said, said
+    assert f"missing: {len(missing)} of the files " in said and f"{missing[0]}: No such file" in said, said
 
 
 class TestHealthy:
