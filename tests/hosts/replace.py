@@ -4,7 +4,8 @@
     replace.py LOG CONFIG IDENTITY-RECORD WORKER SECONDS
 
 Ends with one whole log in place whose last tasks are all ended, and prints how often it replaced each.
-Every task has a name of its own: what is read twice, or half, shows.
+Every task has a name of its own: what is read twice, or half, shows. All are of one job, whose end the last
+log tells: of a log that was replaced before its `end` was read, a task stays open for whoever reads on.
 """
 
 import itertools
@@ -28,7 +29,7 @@ def tasks(count):
     lines = []
     for _ in range(count):
         name = f"t{next(serial)}"
-        lines += [record(f"begin task={name} worker={worker}"), record(f"end task={name}")]
+        lines += [record(f"begin job=storm task={name} worker={worker}"), record(f"end task={name}")]
     return lines
 
 
@@ -43,8 +44,8 @@ def whole(count=3):
     return [record(identity), *tasks(count)]
 
 
-def renamed():
-    write(log + ".new", ["".join(whole())])
+def renamed(*more):
+    write(log + ".new", ["".join([*whole(), *more])])
     os.rename(log + ".new", log)
 
 
@@ -95,5 +96,5 @@ for step in itertools.cycle((renamed, deleted, appended, truncated, torn, reconf
     if time.monotonic() > end:
         break
 reconfigured()
-renamed()
+renamed(record("end job=storm"))
 print(sum(done.values()), next(serial) - 1, flush=True)

@@ -13,12 +13,15 @@ import time
 
 import pytest
 
-from harness.binary import Reaper
-from harness.markers import host_record
-from harness.minihost import MiniHost
+from harness.binary import Reaper, Watch
+from harness.markers import host_record, record
+from harness.minihost import MiniHost, Worker
 
 REPLACE = pathlib.Path(__file__).resolve().parents[1] / "hosts" / "replace.py"
 SECONDS = float(os.environ.get("REAPER_REPLACE_S", "60"))
+CALM_S = 5  # at its end, without a SIGHUP: a reload forgets all that was read, and so what was read wrongly
+SHOWN = 8  # tasks of a verdict, the newest
+APART_S = 10.5  # two beats that prove
 SETTINGS = {"reaper.interval": "1s", "policy.silent_after": "30d"}
 LEDGER = r"""
 #define _GNU_SOURCE
@@ -75,17 +78,19 @@ def test_a_minute_of_replacements(reaper: Reaper, start_host, ledger: pathlib.Pa
     daemon = host.daemon()
     worker = daemon.open()
     log = reaper.marker_dir / "host.log"
+    identity = host_record(host, "pool=reported tasks=all")
     writer = subprocess.Popen(
-        [sys.executable, "-B", REPLACE, log, reaper.config,
-         host_record(host, "pool=reported tasks=all"), worker.identity, str(SECONDS)],
+        [sys.executable, "-B", REPLACE, log, reaper.config, identity, worker.identity, str(SECONDS)],
         stdout=subprocess.PIPE, text=True)
+    calm = time.monotonic() + SECONDS - CALM_S
     looks = 0
     try:
         with reaper.watch(host, SETTINGS, prefix=preload(ledger)) as watch:
             watch.until_event(event="start")  # from here on SIGHUP reloads
             fds = None
             while writer.poll() is None:
-                watch.process.send_signal(signal.SIGHUP)
+                if time.monotonic() < calm:
+                    watch.process.send_signal(signal.SIGHUP)
                 result = reaper.run("--json", "audit", host=host, prefix=preload(ledger))
                 assert result.rc in (0, 2), result  # 2: no such key, at that moment
                 looks += 1
@@ -98,21 +103,83 @@ def test_a_minute_of_replacements(reaper: Reaper, start_host, ledger: pathlib.Pa
                 time.sleep(0.05)
             replaced, tasks = map(int, writer.communicate()[0].split())
             assert writer.returncode == 0
-            time.sleep(2.5)  # two more looks: the last log is read to its end
+            look_twice(watch)  # the last log is read to its end
             assert watch.process.poll() is None, "watch lives through all of it"
             assert fds is not None and len(os.listdir(
                 f"/proc/{watch.process.pid}/fd")) <= fds + 2
+            judge_last_log(reaper, worker, log.read_text(), tasks)
+            reloads = count_reloads(watch)
+            replace_in_view(watch, log, identity, worker, tasks)
+            believe_beats(watch, worker, log)
+            assert reloads and count_reloads(watch) == reloads, "nothing was read afresh since the storm"
     finally:
         if writer.poll() is None:
             writer.kill()
             writer.communicate()
     assert replaced > 100 * SECONDS / 10 and looks > SECONDS, (replaced, looks)
 
-    text = log.read_text()
+
+def look_twice(watch: Watch) -> None:
+    """The first look that ends now may have begun before."""
+    def count() -> int:
+        return sum(message.startswith("STATUS=") for message in watch.receive())
+
+    before = count()
+    watch.until("two looks", lambda: count() >= before + 2, 15)
+
+
+def count_reloads(watch: Watch) -> int:
+    return sum(event["event"] == "reload" for event in watch.events())
+
+
+def tasks_of(records: list[str]) -> list[str]:
+    return [line.split("task=")[1].split()[0] for line in records if " begin " in line]
+
+
+def judge_last_log(reaper: Reaper, worker: Worker, text: str, tasks: int) -> None:
+    """Who reads it for the first time knows all three of its tasks."""
     explained = reaper.run("--json", "explain", str(worker.pid)).expect(0).doc
     row, = (w for w in explained["workers"] if w["pid"] == worker.pid)
-    last = [line.split("task=")[1].split()[0] for line in text.splitlines() if " begin " in line]
+    last = tasks_of(text.splitlines())
     assert len(last) == 3 and last[-1] == f"t{tasks}"
     assert row["marker"] == "ended" and set(row["tasks"]) == set(last), row
     assert "3 tasks bound, 0 open" in reaper.run("explain", str(worker.pid)).expect(0).out
     assert worker.serves()
+
+
+def replace_in_view(watch: Watch, log: pathlib.Path, identity: str, worker: Worker, tasks: int) -> None:
+    """Each way to replace a log once more, slowly: the watch looks at what was before, and reads on."""
+    def whole(count: int) -> str:
+        nonlocal tasks
+        text = record(identity)
+        for tasks in range(tasks + 1, tasks + 1 + count):
+            text += record(f"begin task=t{tasks} worker={worker.identity}") + record(f"end task=t{tasks}")
+        return text
+
+    new = log.with_suffix(".new")
+    new.write_text(whole(2))
+    with open(log, "rb"):  # else the new file could be given the number of the old one
+        new.rename(log)
+        look_twice(watch)
+    text = whole(SHOWN)
+    torn = text.rindex(" worker=")
+    log.write_text(text[:torn])  # the same file, longer than it was, and its last line not whole
+    look_twice(watch)
+    with open(log, "a", encoding="ascii") as out:
+        out.write(text[torn:])
+    look_twice(watch)
+
+
+def believe_beats(watch: Watch, worker: Worker, log: pathlib.Path) -> None:
+    """Beats that count each record of the last log, and list nobody, prove the worker leaked; a log that is gone
+    has none. Then the watch says by which tasks. A list may have begun as early as the beat before it."""
+    records = log.read_text().splitlines()
+    for count, wait_s in ((len(records), 0.5), (0, APART_S), (0, 0)):
+        assert worker.is_alive()
+        with open(log, "a", encoding="ascii") as out:
+            out.write(record(f"beat n={count}"))
+        time.sleep(wait_s)
+    watch.until_event(event="action", pid=worker.pid)
+    told = watch.until_event(event="verdict", pid=worker.pid, verdict="reap")
+    assert (told["reason"], told["fence"]) == ("task-ended", "task-ended"), told
+    assert sorted(told["tasks"]) == sorted(tasks_of(records)), told
