@@ -150,10 +150,12 @@ def judge_last_log(reaper: Reaper, worker: Worker, text: str, tasks: int) -> Non
 def replace_in_view(watch: Watch, log: pathlib.Path, identity: str, worker: Worker, tasks: int) -> None:
     """Each way to replace a log once more, slowly: the watch looks at what was before, and reads on."""
     def whole(count: int) -> str:
+        """The tasks follow a beat, so that the next one counts them all; but ended before it."""
         nonlocal tasks
-        text = record(identity)
+        text = record(identity, 0.5) + record("beat n=1")
         for tasks in range(tasks + 1, tasks + 1 + count):
-            text += record(f"begin task=t{tasks} worker={worker.identity}") + record(f"end task=t{tasks}")
+            text += record(f"begin task=t{tasks} worker={worker.identity}", 0.4)
+            text += record(f"end task=t{tasks}", 0.4)
         return text
 
     new = log.with_suffix(".new")
@@ -171,10 +173,10 @@ def replace_in_view(watch: Watch, log: pathlib.Path, identity: str, worker: Work
 
 
 def believe_beats(watch: Watch, worker: Worker, log: pathlib.Path) -> None:
-    """Beats that count each record of the last log, and list nobody, prove the worker leaked; a log that is gone
-    has none. Then the watch says by which tasks. A list may have begun as early as the beat before it."""
-    records = log.read_text().splitlines()
-    for count, wait_s in ((len(records), 0.5), (0, APART_S), (0, 0)):
+    """Two lists of nobody prove the worker leaked if they count each record of each log that is there: once, and
+    none too few. Then the watch says by which tasks."""
+    told_of = tasks_of(log.read_text().splitlines())
+    for count, wait_s in ((2 * len(told_of), APART_S), (0, 0)):
         assert worker.is_alive()
         with open(log, "a", encoding="ascii") as out:
             out.write(record(f"beat n={count}"))
@@ -182,4 +184,4 @@ def believe_beats(watch: Watch, worker: Worker, log: pathlib.Path) -> None:
     watch.until_event(event="action", pid=worker.pid)
     told = watch.until_event(event="verdict", pid=worker.pid, verdict="reap")
     assert (told["reason"], told["fence"]) == ("task-ended", "task-ended"), told
-    assert sorted(told["tasks"]) == sorted(tasks_of(records)), told
+    assert sorted(told["tasks"]) == sorted(told_of), told
