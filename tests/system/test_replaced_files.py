@@ -164,11 +164,12 @@ def replace_in_view(watch: Watch, log: pathlib.Path, identity: str, worker: Work
         new.rename(log)
         look_twice(watch)
     text = whole(SHOWN)
-    torn = text.rindex(" worker=")
-    log.write_text(text[:torn])  # the same file, longer than it was, and its last line not whole
-    look_twice(watch)
-    with open(log, "a", encoding="ascii") as out:
-        out.write(text[torn:])
+    last, torn = text.rindex("reaper/1", 0, text.rindex("reaper/1")), text.rindex(" task=")
+    log.write_text(text[:last])  # the same file, longer than it was
+    for more in (text[last:torn], text[torn:]):  # a record and half of one, then its other half
+        look_twice(watch)
+        with open(log, "a", encoding="ascii") as out:
+            out.write(more)
     look_twice(watch)
 
 
