@@ -18,7 +18,8 @@ from check_run import BUILD, LOGS, REPO, Done, Part
 PYTHON = "/usr/bin/python3"
 AGAIN_MOST = 12  # tests of one run that get a second chance; more than that is no accident
 ONLY_ONCE = ("tests/spark/", "tests/pyjava/", "tests/faults/", "test_abuse", "test_bad_markers", "test_dry_run",
-             "test_only_the_due_end", "test_sandbox")
+             "test_jar_markers", "test_load", "test_only_the_due_end", "test_replaced_files", "test_sandbox",
+             "test_singles")
 # Of a run of pytest; what failed is told when it is known who gets a second chance.
 PROGRESS = re.compile(r"\b(PASSED|SKIPPED|XFAIL)\b|^=+ .* in ")
 BUILDING = threading.Lock()  # one autoreconf at a time, and nobody builds what another tests
