@@ -21,6 +21,7 @@ REPLACE = pathlib.Path(__file__).resolve().parents[1] / "hosts" / "replace.py"
 SECONDS = float(os.environ.get("REAPER_REPLACE_S", "60"))
 CALM_S = 5  # at its end, without a SIGHUP: a reload forgets all that was read, and so what was read wrongly
 SHOWN = 8  # tasks of a verdict, the newest
+IN_FIRST = 2  # of them, in a log that is replaced once more
 APART_S = 10.5  # two beats that prove
 SETTINGS = {"reaper.interval": "1s", "policy.silent_after": "30d"}
 LEDGER = r"""
@@ -109,8 +110,8 @@ def test_a_minute_of_replacements(reaper: Reaper, start_host, ledger: pathlib.Pa
                 f"/proc/{watch.process.pid}/fd")) <= fds + 2
             judge_last_log(reaper, worker, log.read_text(), tasks)
             reloads = count_reloads(watch)
-            replace_in_view(watch, log, identity, worker, tasks)
-            believe_beats(watch, worker, log)
+            shown = replace_in_view(watch, log, identity, worker, tasks)
+            believe_beats(watch, worker, log, shown)
             assert reloads and count_reloads(watch) == reloads, "nothing was read afresh since the storm"
     finally:
         if writer.poll() is None:
@@ -147,8 +148,9 @@ def judge_last_log(reaper: Reaper, worker: Worker, text: str, tasks: int) -> Non
     assert worker.serves()
 
 
-def replace_in_view(watch: Watch, log: pathlib.Path, identity: str, worker: Worker, tasks: int) -> None:
-    """Each way to replace a log once more, slowly: the watch looks at what was before, and reads on."""
+def replace_in_view(watch: Watch, log: pathlib.Path, identity: str, worker: Worker, tasks: int) -> list[str]:
+    """Each way to replace a log once more, slowly: the watch looks at what was before, and reads on. Returns the
+    tasks that it was shown: those of a log that is gone were no less the worker's."""
     def whole(count: int) -> str:
         """The tasks follow a beat, so that the next one counts them all; but ended before it."""
         nonlocal tasks
@@ -159,11 +161,12 @@ def replace_in_view(watch: Watch, log: pathlib.Path, identity: str, worker: Work
         return text
 
     new = log.with_suffix(".new")
-    new.write_text(whole(2))
+    shown = whole(IN_FIRST)
+    new.write_text(shown)
     with open(log, "rb"):  # else the new file could be given the number of the old one
         new.rename(log)
         look_twice(watch)
-    text = whole(SHOWN)
+    text = whole(SHOWN - IN_FIRST)
     last, torn = text.rindex("reaper/1", 0, text.rindex("reaper/1")), text.rindex(" task=")
     log.write_text(text[:last])  # the same file, longer than it was
     for more in (text[last:torn], text[torn:]):  # a record and half of one, then its other half
@@ -171,13 +174,13 @@ def replace_in_view(watch: Watch, log: pathlib.Path, identity: str, worker: Work
         with open(log, "a", encoding="ascii") as out:
             out.write(more)
     look_twice(watch)
+    return tasks_of((shown + text).splitlines())
 
 
-def believe_beats(watch: Watch, worker: Worker, log: pathlib.Path) -> None:
+def believe_beats(watch: Watch, worker: Worker, log: pathlib.Path, shown: list[str]) -> None:
     """Two lists of nobody prove the worker leaked if they count each record of each log that is there: once, and
     none too few. Then the watch says by which tasks."""
-    told_of = tasks_of(log.read_text().splitlines())
-    for count, wait_s in ((2 * len(told_of), APART_S), (0, 0)):
+    for count, wait_s in ((2 * (SHOWN - IN_FIRST), APART_S), (0, 0)):
         assert worker.is_alive()
         with open(log, "a", encoding="ascii") as out:
             out.write(record(f"beat n={count}"))
@@ -185,4 +188,4 @@ def believe_beats(watch: Watch, worker: Worker, log: pathlib.Path) -> None:
     watch.until_event(event="action", pid=worker.pid)
     told = watch.until_event(event="verdict", pid=worker.pid, verdict="reap")
     assert (told["reason"], told["fence"]) == ("task-ended", "task-ended"), told
-    assert sorted(told["tasks"]) == sorted(told_of), told
+    assert sorted(told["tasks"]) == sorted(shown), told
