@@ -34,8 +34,8 @@ import java.util.function.UnaryOperator;
  *
  * A `begin` must be in the file before its task may take a worker, so the task's own thread
  * writes it; `end` likewise, for there is nothing to gain by a queue. No thread holds a lock
- * while it writes (what the kernel does to appends of one file, it does to any). Only a beat asks
- * records to wait, for the length of one write(2) every two seconds and for ten milliseconds at
+ * while it writes; the kernel's, for appends of one file, it cannot do without. Only a beat asks
+ * records to wait, for the length of one write(2) every two seconds and for 100 milliseconds at
  * most: after that they are written beside it, and the log is said again in a new file
  * ({@link Segment}).
  *
@@ -49,7 +49,7 @@ public final class Log implements AutoCloseable {
     /** The reader wants a beat every 2 to 10 seconds. */
     private static final long BEAT_NS = TimeUnit.SECONDS.toNanos(2);
     private static final long AGAIN_NS = TimeUnit.SECONDS.toNanos(10);
-    private static final long PATIENCE_NS = TimeUnit.MILLISECONDS.toNanos(10);
+    private static final long PATIENCE_NS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long SIZE_MAX = 8 << 20;
     private static final String PROPERTY = "reaper.markers.";
     private static final String REPORTED = "reported";
@@ -315,9 +315,20 @@ public final class Log implements AutoCloseable {
 
             while (!put(line))
                 continue; // the file was closed: there is another
-        } catch (IOException | RuntimeException | Error e) {
+        } catch (IOException e) {
+            complain(e);
+        } catch (RuntimeException | Error e) {
+            lose();
             complain(e);
         }
+    }
+
+    /** Not even a record could be made (there is no memory, say). */
+    private void lose() {
+        Segment s = segment;
+
+        if (s != null)
+            s.lose();
     }
 
     private boolean put(byte[] line) throws IOException {
@@ -343,9 +354,10 @@ public final class Log implements AutoCloseable {
             try {
                 if (!closed)
                     tick();
-            } catch (Exception | LinkageError e) {
+            } catch (Throwable e) { // without this thread nothing would make the log whole again
                 complain(e);
             }
+            Thread.interrupted(); // who interrupts all threads means others; this one must park
         }
         release();
     }
@@ -372,7 +384,7 @@ public final class Log implements AutoCloseable {
     }
 
     private boolean isBroken() {
-        return segment == null || segment.isLossy();
+        return segment == null || !segment.isWhole();
     }
 
     private boolean needsNewFile() {

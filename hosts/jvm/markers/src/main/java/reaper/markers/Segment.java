@@ -49,7 +49,8 @@ final class Segment {
     private final AtomicLong bytes = new AtomicLong();
     private final AtomicLong sinceBeat = new AtomicLong();
     private final AtomicBoolean torn = new AtomicBoolean();
-    private volatile boolean lossy;
+    private volatile boolean lossy; // a record was lost
+    private volatile boolean doubted; // one stands nobody knows on which side of a beat
     private volatile long said; // bytes of what was said again when it was new
 
     /**
@@ -79,8 +80,8 @@ final class Segment {
     }
 
     /**
-     * Appends a record; false: the file is closed. It is counted before anything can fail: where
-     * the number in a beat is not the number that was read, the reader knows that some were lost.
+     * Appends a record; false: the file is closed. Where it is lost no beat counts any more, and
+     * that the reader sees in its number.
      */
     boolean put(byte[] record) throws IOException {
         int state = enter();
@@ -88,14 +89,17 @@ final class Segment {
         if (state < 0)
             return false;
         try {
-            if (isBeating(state) || record == null)
-                lossy = true;
+            if (isBeating(state))
+                doubted = true;
             else
                 sinceBeat.incrementAndGet();
             if (record == null)
                 throw new IOException("a record is too long");
             write(record);
             return true;
+        } catch (IOException | RuntimeException | Error e) {
+            lossy = true;
+            throw e;
         } finally {
             leave();
         }
@@ -140,9 +144,12 @@ final class Segment {
         if (!hold())
             return;
         try {
-            long n = lossy ? NO_COUNT : sinceBeat.getAndSet(0);
+            long n = isWhole() ? sinceBeat.getAndSet(0) : NO_COUNT;
 
             write(new Record("beat").with("n", Long.toString(n)).line());
+        } catch (IOException | RuntimeException | Error e) {
+            lossy = true;
+            throw e;
         } finally {
             writers.addAndGet(-BEATING);
         }
@@ -166,7 +173,7 @@ final class Segment {
 
         writers.addAndGet(BEATING);
         for (int i = 0; writers.get() != BEATING; i++) {
-            if (System.nanoTime() - began >= patienceNs / 2) {
+            if (System.nanoTime() - began >= patienceNs / 10) {
                 writers.addAndGet(-BEATING);
                 return false;
             }
@@ -189,7 +196,6 @@ final class Segment {
             bytes.addAndGet(line.length);
         } catch (IOException e) {
             torn.set(true);
-            lossy = true;
             throw e;
         }
     }
@@ -203,9 +209,19 @@ final class Segment {
         return bytes.get() - said;
     }
 
-    /** A record was lost, or is in no beat's number: nothing but a new file makes it whole. */
+    /** A record was lost. */
     boolean isLossy() {
         return lossy;
+    }
+
+    /** Its beats are to be believed. Once they are not, nothing but a new file helps. */
+    boolean isWhole() {
+        return !lossy && !doubted;
+    }
+
+    /** A record for it could not even be made. */
+    void lose() {
+        lossy = true;
     }
 
     /** Its first record says pool=reported: each beat says that the pool was listed before it. */

@@ -351,6 +351,38 @@ class LogTest {
     }
 
     @Test
+    void noBeatCountsBehindARecordThatCouldNotBeMade() throws Exception {
+        try (Log log = log().beatEvery(20).open()) {
+            Path path = log.path();
+            log.write(null);
+            assertEquals(1, log.failures());
+            int before = Reader.whichCount(Reader.read(path)).size() + 1; // one may be under way
+            Reader.await("more beats",
+                () -> Reader.whichCount(Reader.read(path)).size() > before + 2);
+            List<Boolean> counts = Reader.whichCount(Reader.read(path));
+            assertFalse(counts.subList(before, counts.size()).contains(true));
+        }
+    }
+
+    @Test
+    void goesOnAfterAnErrorAndAnInterrupt() throws Exception {
+        AtomicInteger asked = new AtomicInteger();
+
+        try (Log log = log().beatEvery(1000).reports(() -> {
+            if (asked.incrementAndGet() == 1)
+                Thread.currentThread().interrupt(); // cuts the next wait short, and no more
+            if (asked.get() < 3)
+                throw new OutOfMemoryError("as ordered");
+            return new Snapshot();
+        }).open()) {
+            long began = System.nanoTime();
+            Reader.await("beats", () -> Reader.beats(Reader.read(log.path())) > 0);
+            assertTrue(System.nanoTime() - began > TimeUnit.MILLISECONDS.toNanos(1500),
+                "the third one waits for its time");
+        }
+    }
+
+    @Test
     void aNewFileDoesNotWaitForASlowRecordNorCutsItOff() throws Exception {
         AtomicReference<Stopping> file = new AtomicReference<>();
 
@@ -447,7 +479,7 @@ class LogTest {
         AtomicInteger tasks = new AtomicInteger();
         Set<Path> seen = new HashSet<>();
 
-        try (Log log = log().sizeMax(4000).beatEvery(1).open()) {
+        try (Log log = log().sizeMax(4000).beatEvery(1).patience(NEVER).open()) {
             for (int i = 0; i < threads; i++)
                 new Thread(() -> {
                     try {
@@ -489,15 +521,39 @@ class LogTest {
         }
     }
 
+    private void allowNoOther(Path first) throws IOException {
+        String next = first.getFileName().toString().replaceFirst("-1[.]log$", "-");
+
+        assertTrue(next.endsWith("-"), next);
+        for (int i = 2; i < 1000; i++)
+            Files.createDirectory(folder.resolve(next + i + ".log"));
+    }
+
+    /** It has every record: better than no log, though no beat counts any more. */
+    @Test
+    void keepsALogWhoseBeatsDoNotCount() throws Exception {
+        AtomicReference<Stopping> file = new AtomicReference<>();
+
+        try (Log log = log().beatEvery(20).neverReuses().through(first(file, " beat ", false))
+            .open()) {
+            Path first = log.path();
+            allowNoOther(first);
+            file.get().stopped.await();
+            log.begin("1", null);
+            file.get().go.countDown();
+            awaitFailures(log, 1); // a new file
+            int beats = Reader.read(first, "beat").size();
+            Reader.await("it goes on", () -> Reader.read(first, "beat").size() > beats + 1);
+            assertEquals(1, Reader.read(first, "begin").size());
+        }
+    }
+
     /** Its `begin` was lost: nobody may conclude from its `end` that nothing runs. */
     @Test
     void leavesNoLogThatMisleads() throws Exception {
         try (Log log = log().beatEvery(20).neverReuses().open()) {
             Path first = log.path();
-            String next = first.getFileName().toString().replaceFirst("-1[.]log$", "-");
-            assertTrue(next.endsWith("-"), next);
-            for (int i = 2; i < 1000; i++)
-                Files.createDirectory(folder.resolve(next + i + ".log"));
+            allowNoOther(first);
             log.write(new Record("begin").with("task", "x".repeat(600)));
             Reader.await("no log", () -> !Files.exists(first));
             assertEquals(first, log.path());
