@@ -204,11 +204,12 @@ static bool is_executor(const struct host *h)
  */
 static unsigned fix_spark(const struct host *h, const char *share, struct check *c)
 {
-	doctor_fix(c,
-		   "start %s these options (where it has --jars, which hides spark.jars, the jar "
-		   "goes into that list)%s (clusters: HOSTS.md):",
-		   is_executor(h) ? "its application with" : "it with",
-		   is_executor(h) ? "" : " and, in its environment, these variables");
+	doctor_fix(
+		c,
+		"start %s these options%s; add to a list that it has already, and to --jars, which "
+		"hides spark.jars, where it has that (clusters: HOSTS.md):",
+		is_executor(h) ? "its application with" : "it with",
+		is_executor(h) ? "" : " and, in its environment, these variables");
 	doctor_fix_line(c, "--conf spark.plugins=reaper.spark.ReaperPlugin");
 	doctor_fix_line(c, "--conf spark.jars=%s/%s", share, host_files[SPARK_JAR]);
 	doctor_fix_line(c, "--conf spark.python.daemon.module=reaper_pyspark");
@@ -217,12 +218,13 @@ static unsigned fix_spark(const struct host *h, const char *share, struct check 
 
 static unsigned fix_byzer(const char *share, struct check *c)
 {
-	doctor_fix(c,
-		   "Byzer: start it with these options (its own scripts have --jars, which hides "
-		   "spark.jars: copy the jars into its libs instead), put the third line into its "
-		   "Python configuration and the last two into its environment; another engine "
-		   "has reaper-pyjava.jar on its class path and calls reaper.pyjava.Observer "
-		   "(HOSTS.md):");
+	doctor_fix(
+		c,
+		"Byzer: start it with these options, adding to lists that it has already (its own "
+		"scripts have --jars, which hides spark.jars: copy the jars into its libs "
+		"instead), put the third line into its Python configuration and the last two "
+		"into its environment; another engine has reaper-pyjava.jar on its class path "
+		"and calls reaper.pyjava.Observer (HOSTS.md):");
 	doctor_fix_line(c,
 			"--conf spark.plugins=reaper.spark.ReaperPlugin,reaper.pyjava.ByzerPlugin");
 	doctor_fix_line(c, "--conf spark.jars=%s/%s,%s/%s", share, host_files[SPARK_JAR], share,
