@@ -167,7 +167,7 @@ def suspected_anew(watch: Watch) -> dict[str, Any]:
     def is_told() -> bool:
         watch.pinned.signal(signal.SIGHUP)
         time.sleep(0.5)
-        return any(e["event"] == "verdict" for e in watch.events())
+        return any(e.get("reason") == "crash-loop" for e in watch.events())
 
     watch.until("a verdict", is_told, 15)
     return suspected(watch)

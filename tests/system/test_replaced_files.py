@@ -154,10 +154,10 @@ def replace_in_view(watch: Watch, log: pathlib.Path, identity: str, worker: Work
     def whole(count: int) -> str:
         """The tasks follow a beat, so that the next one counts them all; but ended before it."""
         nonlocal tasks
-        text = record(identity, 0.5) + record("beat n=1")
+        text = record(identity, 0.9) + record("beat n=1")
         for tasks in range(tasks + 1, tasks + 1 + count):
-            text += record(f"begin task=t{tasks} worker={worker.identity}", 0.4)
-            text += record(f"end task=t{tasks}", 0.4)
+            text += record(f"begin task=t{tasks} worker={worker.identity}", 0.8)
+            text += record(f"end task=t{tasks}", 0.8)
         return text
 
     new = log.with_suffix(".new")
