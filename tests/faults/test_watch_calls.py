@@ -25,6 +25,7 @@ OF_AN_END = "nobody ends here"
 ELSEWHERE = {
     "by can_make": "of doctor",
     "by check_audit_log": "of doctor",
+    "by check_files": "of doctor",
     "by check_marker_dir": "of doctor",
     "by check_metrics": "of doctor",
     "by check_state_dir": "of doctor",
