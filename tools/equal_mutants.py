@@ -147,6 +147,7 @@ EQUAL: dict[str, dict[str, str]] = {
         "compare_places: `p_daemon < q_daemon` with <=": "they are not equal here",
         "compare_places: `p_worker < q_worker` with <=": "they are not equal here",
         "find_subject: `a->subjects[middle].id.pid < pid` with <=": "they are not equal here",
+        "lost_daemon: `!in->daemon_count` is false": "a search among none finds none",
         "remembered: `!in->memory_count` is false": "a search among none finds none",
         "set_label: `len` is true": "nothing is copied then",
         "sort_subjects: `places` is true": "there are none to sort",

@@ -82,6 +82,7 @@ void look_close(struct look *l)
 {
 	look_argv_forget(l);
 	look_runs_free(l);
+	free(l->daemons);
 	history_done(&l->history);
 	growth_done(&l->growth);
 	exits_done(&l->exits);
@@ -127,6 +128,26 @@ static int remember(const struct history *h, struct tree_memory **ret, size_t *r
 	}
 	*ret = TAKE_PTR(memory);
 	*ret_count = count;
+	return 0;
+}
+
+static int remember_daemons(struct look *l, const struct audit *a)
+{
+	struct tree_daemon *daemons = calloc(a->daemon_count + 1, sizeof(*daemons));
+	size_t count = 0;
+
+	if (!daemons)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->daemon_count; i++) {
+		const struct daemon *d = &a->daemons[i];
+
+		if (d->host >= 0)
+			daemons[count++] = (struct tree_daemon){ d->id, a->hosts[d->host].id,
+								 d->uid, d->class_index };
+	}
+	free(l->daemons);
+	l->daemons = daemons;
+	l->daemon_count = count;
 	return 0;
 }
 
@@ -303,6 +324,8 @@ static int begin(struct look *l, struct audit *a, struct tree_memory **ret_memor
 	if (err == 0)
 		err = remember(&l->history, ret_memory, &in.memory_count);
 	in.memory = *ret_memory;
+	in.daemons = l->daemons;
+	in.daemon_count = l->daemon_count;
 	in.named_count = l->living_count;
 	*ret = in;
 	return err;
@@ -323,6 +346,8 @@ int look_take(struct look *l, struct audit *ret)
 		err = look_memory(l, &a);
 	if (err == 0)
 		err = look_judge(l, &in, &a);
+	if (err == 0)
+		err = remember_daemons(l, &a);
 	if (err < 0)
 		audit_done(&a);
 	else

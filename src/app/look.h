@@ -11,6 +11,7 @@
 #include "correlate/growth.h"
 #include "correlate/history.h"
 #include "correlate/ledger.h"
+#include "correlate/tree.h"
 #include "model/audit.h"
 #include "observe/cpu_clock.h"
 #include "observe/markers.h"
@@ -51,6 +52,8 @@ struct look {
 	size_t argv_room;
 	struct host_runs *runs; /* owned array: when hosts were seen running */
 	size_t run_count;
+	struct tree_daemon *daemons; /* owned array: those of the last look whose host was known */
+	size_t daemon_count;
 	const struct look_pin *pins; /* for the next look; borrowed; sorted by pid */
 	size_t pin_count;
 	int stop_fd; /* borrowed; readable when we are told to stop; -1: nobody tells */

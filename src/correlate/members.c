@@ -102,6 +102,41 @@ static void without_daemon(const struct audit *a, struct subject *s, const struc
 	s->host = tree_find_host(a, m->host);
 }
 
+static int compare_daemon(const void *key, const void *member)
+{
+	pid_t pid = *(const pid_t *)key, other = ((const struct tree_daemon *)member)->id.pid;
+
+	return (pid > other) - (pid < other);
+}
+
+/* The daemon that led its group a look ago. As long as anybody is in that group, the kernel gives its number to
+ * no other process (struct pid, alloc_pid()). */
+static const struct tree_daemon *lost_daemon(const struct tree_input *in, const struct proc *p,
+					     int class_index)
+{
+	const struct tree_daemon *d;
+
+	if (!in->daemon_count)
+		return NULL;
+	d = bsearch(&p->pgrp, in->daemons, in->daemon_count, sizeof(*d), compare_daemon);
+	if (!d || d->id.start > p->id.start || d->uid != p->uid || d->class_index != class_index)
+		return NULL;
+	return d;
+}
+
+/* One that was born and lost its daemon between two looks. */
+static int under_lost_daemon(struct audit *a, struct subject *s, const struct tree_daemon *d)
+{
+	const struct proc *host = snapshot_find(&a->snapshot, d->host.pid);
+
+	s->daemon_id = d->id;
+	s->host_id = d->host;
+	if (!host || !ident_equal(host->id, d->host) || tree_is_nothing(host))
+		return 0;
+	s->host = tree_add_host(a, host);
+	return MIN(s->host, 0);
+}
+
 /* @return 1: it is a worker; 0: it is none; negative errno. One that this reaper itself saw as a living
  * daemon's child stays a worker, whatever it did since: if it exec'ed, a guard keeps it. */
 static int add_if_worker(struct audit *a, const struct tree_input *in, const struct proc *p,
@@ -109,6 +144,7 @@ static int add_if_worker(struct audit *a, const struct tree_input *in, const str
 {
 	const struct tree_memory *m = remembered(in, p->id);
 	int daemon = find_daemon(a, p->ppid);
+	const struct tree_daemon *lost = NULL;
 	int class_index = -1;
 	struct subject *s;
 
@@ -120,6 +156,7 @@ static int add_if_worker(struct audit *a, const struct tree_input *in, const str
 		class_index = tree_class_of(a, p);
 		if (class_index < 0)
 			return 0;
+		lost = lost_daemon(in, p, class_index);
 	}
 	s = add_subject(a, p, ROLE_WORKER, room);
 	if (!s)
@@ -128,7 +165,7 @@ static int add_if_worker(struct audit *a, const struct tree_input *in, const str
 		under_daemon(a, s, daemon, m);
 	else
 		without_daemon(a, s, m, class_index);
-	return 1;
+	return lost && under_lost_daemon(a, s, lost) < 0 ? -ENOMEM : 1;
 }
 
 static bool is_below_daemon(const struct audit *a, const struct proc *p)

@@ -17,11 +17,22 @@ struct tree_memory {
 	int class_index;
 };
 
+/* A daemon that the last look saw below its host. When it has died since, it has left workers behind that no
+ * look ever saw as its children. */
+struct tree_daemon {
+	struct ident id;
+	struct ident host;
+	uid_t uid;
+	int class_index;
+};
+
 struct tree_input {
 	const pid_t *named_hosts; /* --host: only these; none: every host */
 	size_t named_count;
 	const struct tree_memory *memory; /* sorted by identity */
 	size_t memory_count;
+	const struct tree_daemon *daemons; /* sorted by pid */
+	size_t daemon_count;
 };
 
 /**

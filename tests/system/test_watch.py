@@ -104,6 +104,19 @@ def test_orphan_whose_daemon_died(reaper: Reaper, host: MiniHost, daemon: Daemon
         assert watch.wait() == 0
 
 
+def test_orphan_of_a_moment(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
+    """Born, leaked and orphaned between two looks: it is in the group of a daemon that the last look saw below
+    --host, and so it is that host's."""
+    with reaper.watch(host, {"reaper.interval": "5s"}) as watch:
+        watch.until_event(event="sweep")
+        worker, = daemon.leak()
+        daemon.pinned.kill()
+        found = watch.until_event(event="verdict", pid=worker.pid, timeout_s=30)
+        assert found["daemon"] == daemon.pid
+        watch.until_event(event="action", pid=worker.pid, outcome="exited", timeout_s=30)
+        assert worker.pinned.has_ended(1)
+
+
 def test_audit_log_that_cannot_be_opened_anew(reaper: Reaper, host: MiniHost,
                                               daemon: Daemon) -> None:
     """A log that went away takes no intent with it: nobody is ended until it is there again."""

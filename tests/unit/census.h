@@ -22,6 +22,7 @@ enum {
 	CENSUS_TEXT = 512,
 	CENSUS_NAMED_MAX = 3,
 	CENSUS_MEMORY_MAX = 3,
+	CENSUS_DAEMONS_MAX = 3,
 	CENSUS_START = 100000, /* of a process: this and its number */
 };
 

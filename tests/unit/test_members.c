@@ -13,11 +13,19 @@
 			{ 4711, CENSUS_START + 4711 }, 0                      \
 	}
 
+/* What the last look saw of the daemon of ORPHAN(), and of others. */
+#define LAST(pid, start, uid, class_index)                                      \
+	{                                                                       \
+		{ pid, start }, { 4711, CENSUS_START + 4711 }, uid, class_index \
+	}
+#define LAST_DAEMON LAST(4790, CENSUS_START + 4790, 1000, 0)
+
 static const struct row {
 	const char *why;
 	const char *want;
 	struct tree_memory memory[CENSUS_MEMORY_MAX];
 	struct person people[CENSUS_MAX];
+	struct tree_daemon daemons[CENSUS_DAEMONS_MAX]; /* of the last look, by pid */
 } rows[] = {
 	{ "nobody", "", {}, { { 0 } } },
 	{ "a daemon and its workers, in order",
@@ -245,6 +253,79 @@ static const struct row {
 	  "H4711 D4790/4711/pyspark:0",
 	  { { { 4801, 7 }, { 4790, 7 }, { 4711, 7 }, 0 } },
 	  { INIT, JVM, DAEMON, { 4801, 4790, 4790, EXECED, "sleep", NULL } } },
+	{ "born and orphaned since the last look, which saw its daemon",
+	  "H4711 W4801/0o@4711",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4789, 1, 1000, 0), LAST_DAEMON, LAST(4791, 1, 1000, 0) } },
+	{ "with a helper, and one that lost its worker",
+	  "H4711 W4801/0o@4711 h4802/4801o@4711 l4803/0o@4711",
+	  {},
+	  { INIT,
+	    JVM,
+	    ORPHAN(4801),
+	    { 4802, 4801, 4790, EXECED, "sh", NULL },
+	    { 4803, 1, 4790, EXECED, "sleep", NULL } },
+	  { LAST_DAEMON } },
+	{ "its host has another daemon",
+	  "H4711 D4795/4711/pyspark:0 W4801/0o@4711",
+	  {},
+	  { INIT, JVM, ORPHAN(4801), { 4795, 4711, 4795, EXECED, "python3", DAEMON_ARGV } },
+	  { LAST_DAEMON } },
+	{ "of the very moment of its daemon",
+	  "H4711 W4801/0o@4711",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4790, CENSUS_START + 4801, 1000, 0) } },
+	{ "older than that daemon",
+	  "W4801/0o",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4790, CENSUS_START + 4802, 1000, 0) } },
+	{ "another user's daemon",
+	  "W4801/0o",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4790, CENSUS_START + 4790, 1001, 0) } },
+	{ "a daemon of another class",
+	  "W4801/0o",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4790, CENSUS_START + 4790, 1000, 1) } },
+	{ "the last look saw no daemon of that number",
+	  "W4801/0o",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4789, 1, 1000, 0), LAST(4791, 1, 1000, 0) } },
+	{ "a program in a daemon's group that never was a worker",
+	  "",
+	  {},
+	  { INIT, JVM, { 4801, 1, 4790, EXECED, "sleep", "sleep 600" } },
+	  { LAST_DAEMON } },
+	{ "its host has exited as well", "W4801/0o", {}, { INIT, ORPHAN(4801) }, { LAST_DAEMON } },
+	{ "its host is a zombie",
+	  "W4801/0o",
+	  {},
+	  { INIT, { 4711, 1, 4711, ZOMBIE, "java", NULL }, ORPHAN(4801) },
+	  { LAST_DAEMON } },
+	{ "its host has exited, and another JVM has the number",
+	  "W4801/0o",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { { { 4790, CENSUS_START + 4790 }, { 4711, 7 }, 1000, 0 } } },
+	{ "a daemon that lives still",
+	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711",
+	  {},
+	  { INIT, JVM, DAEMON, WORKER(4801) },
+	  { LAST_DAEMON } },
+	{ "what was seen of the worker itself counts more",
+	  "H4712 W4801/0o@4712",
+	  { { { 4801, CENSUS_START + 4801 },
+	      { 4790, CENSUS_START + 4790 },
+	      { 4712, CENSUS_START + 4712 },
+	      0 } },
+	  { INIT, JVM, { 4712, 1, 4712, EXECED, "java", NULL }, ORPHAN(4801) },
+	  { LAST_DAEMON } },
 	{ "orphans stand behind those that have a daemon",
 	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711 W4600/0o h4601/4600o W4700/0o",
 	  {},
@@ -275,10 +356,12 @@ static const struct row {
 
 static struct tree_input input(const struct row *r)
 {
-	struct tree_input in = { .memory = r->memory };
+	struct tree_input in = { .memory = r->memory, .daemons = r->daemons };
 
 	while (in.memory_count < CENSUS_MEMORY_MAX && r->memory[in.memory_count].id.pid)
 		in.memory_count++;
+	while (in.daemon_count < CENSUS_DAEMONS_MAX && r->daemons[in.daemon_count].id.pid)
+		in.daemon_count++;
 	return in;
 }
 
@@ -350,6 +433,39 @@ Test(members, what_was_seen_of_an_orphan)
 		cr_expect(ident_equal(a.subjects[i].daemon_id, census_ident(4790)));
 		cr_expect(ident_equal(a.subjects[i].host_id, census_ident(4711)));
 	}
+	audit_done(&a);
+}
+
+/* Daemon and host have both exited since the last look, and it is still that host's: --host keeps it. */
+Test(members, what_the_last_look_says_of_an_orphan)
+{
+	const struct row r = { .people = { INIT, ORPHAN(4801) }, .daemons = { LAST_DAEMON } };
+	const struct ident host = census_ident(4711);
+	struct tree_input in = input(&r);
+	struct audit a = people(&r);
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(a.subject_count, 1);
+	cr_expect(a.subjects[0].orphan);
+	cr_expect_eq(a.subjects[0].class_index, 0);
+	cr_expect(ident_equal(a.subjects[0].daemon_id, census_ident(4790)));
+	cr_expect(ident_equal(a.subjects[0].host_id, host));
+	tree_keep_hosts(&a, &host, 1, false);
+	cr_expect_eq(a.subject_count, 1);
+	audit_done(&a);
+}
+
+/* It is listed for its orphan's sake. */
+Test(members, without_memory_for_the_host_of_an_orphan)
+{
+	const struct row r = { .people = { INIT, JVM, ORPHAN(4801) }, .daemons = { LAST_DAEMON } };
+	struct tree_input in = input(&r);
+	struct audit a = people(&r);
+
+	grow_fail_at(2);
+	cr_expect_eq(tree_build(&a, &in), -ENOMEM);
+	cr_expect(grow_has_failed());
+	cr_expect_eq(a.host_count, 0);
 	audit_done(&a);
 }
 
