@@ -34,8 +34,12 @@ def open_gate(spark, name):
 def gate(name):
     """SQL, true once the gate is open; sleeps in steps of 50 ms until then, 5 minutes at most."""
     is_open = f"java_method('java.lang.System', 'getProperty', '{PROPERTY}{name}') = 'open'"
-    nap = "java_method('java.lang.Thread', 'sleep', 50L) = 'never'"
-    return f"exists(sequence(1, 6000), step -> CASE WHEN {is_open} THEN true ELSE {nap} END)"
+    return f"exists(sequence(1, 6000), step -> CASE WHEN {is_open} THEN true ELSE NOT {nap(50)} END)"
+
+
+def nap(milliseconds):
+    """SQL, true, after so long for each row. (Nothing that Spark could know without asking: it would not ask.)"""
+    return f"java_method('java.lang.Thread', 'sleep', {milliseconds}L) = 'null'"
 
 
 def batch(first, count=1, size=0):
@@ -260,14 +264,12 @@ def mixed_load(spark, where, label, kind, seconds):
         return tasks(3, lambda part: time.sleep(2 + part))
 
     def upstream():
-        slow = "java_method('java.lang.Thread', 'sleep', 1500L) IS NULL OR true"
-        rows = spark.range(0, 3, 1, 1).where(slow).mapInArrow(lambda batches: batches, "id long")
+        rows = spark.range(0, 3, 1, 1).where(nap(1500)).mapInArrow(lambda batches: batches, "id long")
         assert rows.count() == 3
         return 0
 
     def take_slowly(each):
-        slow = "java_method('java.lang.Thread', 'sleep', 80L) IS NULL OR true"
-        assert len(one_row(spark).mapInArrow(each, WIDE).where(slow).collect()) == 40
+        assert len(one_row(spark).mapInArrow(each, WIDE).where(nap(80)).collect()) == 40
         return 0
 
     def barrier():
@@ -413,8 +415,7 @@ def battery(spark, where, label, retries=True):
             for row in range(30):
                 yield batch(row, 1, 2000)
 
-        slow = "java_method('java.lang.Thread', 'sleep', 60L) IS NULL OR true"
-        return len(one_row(spark).mapInArrow(each, WIDE).where(slow).collect())
+        return len(one_row(spark).mapInArrow(each, WIDE).where(nap(60)).collect())
 
     def failing():
         def each(_):
