@@ -131,6 +131,7 @@ def test_chaos(start_spark, reaper_for, told, capsys):
         paced = spark.begin("paced", tasks=TASKS_A_SECOND, seconds=LENGTH_S)
         doomed.start()
         workers = run_chaos(spark, watch, leaks, told, doomed)
+        doomed.over.set()  # its Sparks would take the processors from the last jobs, for minutes
         rounds, tasks, took_s = end_jobs(spark, load, blocked, paced)
         end_leaks(leaks, told, doomed)
         ends.finish()
