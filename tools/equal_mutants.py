@@ -161,6 +161,7 @@ EQUAL: dict[str, dict[str, str]] = {
         "cut_subjects: `s->worker < 0` with <=":
             "the helpers of the first follow it; their place stays 0",
         "tree_build: `a->host_count` is true": "qsort() of no hosts does nothing",
+        "tree_daemons: `count` is true": "qsort() of no daemons does nothing",
         "tree_leader_gone: `p->pgrp != p->id.pid` is true":
             "it is asked of the living, and who leads itself has a living leader",
     },

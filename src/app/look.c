@@ -67,6 +67,8 @@ int look_reconfigure(struct look *l, const struct config *config)
 	l->ledger = ledger;
 	l->config = config;
 	/* Changed classes give other members; changed thresholds begin with fresh windows. */
+	for (size_t i = 0; i < l->daemon_count; i++)
+		l->daemons[i].class_index = -1;
 	for (size_t i = 0; i < l->history.count; i++) {
 		l->history.entries[i].class_index = -1;
 		l->history.entries[i].daemon.pid = 0;
@@ -133,21 +135,14 @@ static int remember(const struct history *h, struct tree_memory **ret, size_t *r
 
 static int remember_daemons(struct look *l, const struct audit *a)
 {
-	struct tree_daemon *daemons = calloc(a->daemon_count + 1, sizeof(*daemons));
-	size_t count = 0;
+	struct tree_daemon *daemons =
+		calloc(a->daemon_count + l->daemon_count + 1, sizeof(*daemons));
 
 	if (!daemons)
 		return -ENOMEM;
-	for (size_t i = 0; i < a->daemon_count; i++) {
-		const struct daemon *d = &a->daemons[i];
-
-		if (d->host >= 0)
-			daemons[count++] = (struct tree_daemon){ d->id, a->hosts[d->host].id,
-								 d->uid, d->class_index };
-	}
+	l->daemon_count = tree_daemons(a, l->daemons, l->daemon_count, daemons);
 	free(l->daemons);
 	l->daemons = daemons;
-	l->daemon_count = count;
 	return 0;
 }
 

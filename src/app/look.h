@@ -52,8 +52,9 @@ struct look {
 	size_t argv_room;
 	struct host_runs *runs; /* owned array: when hosts were seen running */
 	size_t run_count;
-	struct tree_daemon *daemons; /* owned array: those of the last look whose host was known */
+	struct tree_daemon *daemons; /* owned array: tree_daemons() of the last look */
 	size_t daemon_count;
+	uint64_t newest;             /* tree_newest() of that look */
 	const struct look_pin *pins; /* for the next look; borrowed; sorted by pid */
 	size_t pin_count;
 	int stop_fd; /* borrowed; readable when we are told to stop; -1: nobody tells */

@@ -109,19 +109,32 @@ static int compare_daemon(const void *key, const void *member)
 	return (pid > other) - (pid < other);
 }
 
-/* The daemon that led its group a look ago. As long as anybody is in that group, the kernel gives its number to
- * no other process (struct pid, alloc_pid()). */
-static const struct tree_daemon *lost_daemon(const struct tree_input *in, const struct proc *p,
-					     int class_index)
+/*
+ * The daemon that led its group, dead by now. As long as anybody is in that group, the kernel gives its number to
+ * no other process (struct pid, alloc_pid()); for the group to die out and its number to come round once more
+ * within a look, a whole turn of numbers must pass, and then the session still tells.
+ */
+static const struct tree_daemon *lost_daemon(const struct tree_input *in, const struct proc *p)
 {
 	const struct tree_daemon *d;
 
 	if (!in->daemon_count)
 		return NULL;
 	d = bsearch(&p->pgrp, in->daemons, in->daemon_count, sizeof(*d), compare_daemon);
-	if (!d || d->id.start > p->id.start || d->uid != p->uid || d->class_index != class_index)
-		return NULL;
-	return d;
+	return d && d->sid == p->sid ? d : NULL;
+}
+
+/* It was there while its daemon lived, and was no worker then: one has left it behind. */
+static bool was_no_worker(const struct tree_daemon *d, const struct proc *p)
+{
+	return d && p->id.start < d->newest;
+}
+
+/* A tick is not enough to tell who came first. */
+static bool was_born_later(const struct tree_daemon *d, const struct proc *p, int class_index)
+{
+	return d && d->host.pid && p->id.start > d->newest && d->uid == p->uid &&
+	       d->class_index == class_index;
 }
 
 /* One that was born and lost its daemon between two looks. */
@@ -151,12 +164,12 @@ static int add_if_worker(struct audit *a, const struct tree_input *in, const str
 	if (find_daemon(a, p->id.pid) >= 0 || (!proc_never_execed(p) && !m))
 		return 0;
 	if (daemon < 0 && !m) {
-		if (!tree_leader_gone(a, p) || parent_is_alike(a, p))
+		lost = lost_daemon(in, p);
+		if (!tree_leader_gone(a, p) || parent_is_alike(a, p) || was_no_worker(lost, p))
 			return 0;
 		class_index = tree_class_of(a, p);
 		if (class_index < 0)
 			return 0;
-		lost = lost_daemon(in, p, class_index);
 	}
 	s = add_subject(a, p, ROLE_WORKER, room);
 	if (!s)
@@ -165,7 +178,9 @@ static int add_if_worker(struct audit *a, const struct tree_input *in, const str
 		under_daemon(a, s, daemon, m);
 	else
 		without_daemon(a, s, m, class_index);
-	return lost && under_lost_daemon(a, s, lost) < 0 ? -ENOMEM : 1;
+	if (was_born_later(lost, p, class_index) && under_lost_daemon(a, s, lost) < 0)
+		return -ENOMEM;
+	return 1;
 }
 
 static bool is_below_daemon(const struct audit *a, const struct proc *p)

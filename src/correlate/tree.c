@@ -254,6 +254,71 @@ int tree_build(struct audit *a, const struct tree_input *in)
 	return members_find(a, in);
 }
 
+static bool is_one_user(const struct evidence *e)
+{
+	for (size_t i = 1; i < ARRAY_SIZE(e->uids); i++)
+		if (e->uids[i] != e->uids[0])
+			return false;
+	return e->ids_known && !e->exe_setuid;
+}
+
+static uint64_t newest_of(const struct snapshot *s)
+{
+	uint64_t newest = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		newest = MAX(newest, s->procs[i].id.start);
+	return newest;
+}
+
+/* It has died, and its number is its group's still. */
+static bool has_left_a_group(const struct audit *a, const struct tree_daemon *d)
+{
+	const struct proc *p = snapshot_find(&a->snapshot, d->id.pid);
+
+	if (p && !tree_is_nothing(p))
+		return false;
+	for (size_t i = 0; i < a->snapshot.count; i++)
+		if (a->snapshot.procs[i].pgrp == d->id.pid && a->snapshot.procs[i].sid == d->sid &&
+		    !tree_is_nothing(&a->snapshot.procs[i]))
+			return true;
+	return false;
+}
+
+static int compare_daemons(const void *a, const void *b)
+{
+	const struct tree_daemon *p = a, *q = b;
+
+	return ident_compare(p->id, q->id);
+}
+
+size_t tree_daemons(const struct audit *a, const struct tree_daemon *before, size_t before_count,
+		    struct tree_daemon *ret)
+{
+	const uint64_t newest = newest_of(&a->snapshot);
+	size_t count = 0;
+
+	for (size_t i = 0; i < before_count; i++)
+		if (has_left_a_group(a, &before[i]))
+			ret[count++] = before[i];
+	for (size_t i = 0; i < a->daemon_count; i++) {
+		const struct daemon *d = &a->daemons[i];
+		bool plain = d->host >= 0 && is_one_user(&d->ev);
+
+		ret[count++] = (struct tree_daemon){
+			.id = d->id,
+			.host = plain ? a->hosts[d->host].id : (struct ident){ 0 },
+			.sid = snapshot_find(&a->snapshot, d->id.pid)->sid,
+			.uid = d->uid,
+			.class_index = d->class_index,
+			.newest = newest,
+		};
+	}
+	if (count)
+		qsort(ret, count, sizeof(*ret), compare_daemons);
+	return count;
+}
+
 struct cut {
 	const struct ident *hosts;
 	size_t count;

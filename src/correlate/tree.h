@@ -17,13 +17,19 @@ struct tree_memory {
 	int class_index;
 };
 
-/* A daemon that the last look saw below its host. When it has died since, it has left workers behind that no
- * look ever saw as its children. */
+/*
+ * A daemon as the last look at it saw it. When it dies it may leave workers behind that no look ever saw as its
+ * children; and what such a look did not take for a worker while it lived is none.
+ */
 struct tree_daemon {
 	struct ident id;
-	struct ident host;
+	struct ident
+		host; /* pid 0: not known, or the daemon is not who it seems: nobody is given to it */
+	pid_t sid;
 	uid_t uid;
 	int class_index;
+	uint64_t
+		newest; /* when the youngest process of that look was born, in clock ticks since boot */
 };
 
 struct tree_input {
@@ -92,6 +98,16 @@ int tree_find_host(const struct audit *a, struct ident id);
  * @return its index; -ENOMEM.
  */
 int tree_add_host(struct audit *a, const struct proc *p) _must_check_;
+
+/**
+ * Says which daemons the next look has to know: those that are there, and of those before them each that has
+ * gone as long as anybody is left in its group.
+ *
+ * @param ret	room for a->daemon_count + before_count; sorted by pid.
+ * @return how many.
+ */
+size_t tree_daemons(const struct audit *a, const struct tree_daemon *before, size_t before_count,
+		    struct tree_daemon *ret);
 
 /**
  * Tells whether a process is an ancestor of another.

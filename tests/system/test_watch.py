@@ -117,6 +117,24 @@ def test_orphan_of_a_moment(reaper: Reaper, host: MiniHost, daemon: Daemon) -> N
         assert worker.pinned.has_ended(1)
 
 
+@needs_root
+def test_lost_helper_whose_daemon_died(user_reaper: Reaper, user_host: MiniHost) -> None:
+    """A fork that a worker left behind looks like a worker from then on. It was seen while its daemon lived."""
+    daemon = user_host.daemon()
+    worker = daemon.open()
+    worker.task("helper then exit")
+    worker.close()
+    helper, = worker.helpers
+    with user_reaper.watch(settings=EVERY_SECOND) as watch:
+        assert watch.until_event(event="sweep")["summary"]["suspect"] == 1
+        daemon.pinned.kill()
+        leak, = user_host.daemon().leak()
+        watch.until_event(event="action", pid=leak.pid, outcome="exited", timeout_s=20)
+        time.sleep(3)  # it would have been due, too
+        assert not helper.has_ended(0)
+        assert not [e for e in watch.events() if e.get("pid") == helper.pid]
+
+
 def test_audit_log_that_cannot_be_opened_anew(reaper: Reaper, host: MiniHost,
                                               daemon: Daemon) -> None:
     """A log that went away takes no intent with it: nobody is ended until it is there again."""

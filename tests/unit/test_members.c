@@ -14,11 +14,13 @@
 	}
 
 /* What the last look saw of the daemon of ORPHAN(), and of others. */
-#define LAST(pid, start, uid, class_index)                                      \
-	{                                                                       \
-		{ pid, start }, { 4711, CENSUS_START + 4711 }, uid, class_index \
+#define LAST(pid, sid, uid, class_index, newest)                                        \
+	{                                                                               \
+		{ pid, CENSUS_START + (pid) }, { 4711, CENSUS_START + 4711 }, sid, uid, \
+			class_index, newest                                             \
 	}
-#define LAST_DAEMON LAST(4790, CENSUS_START + 4790, 1000, 0)
+#define LAST_OF(pid) LAST(pid, 0, 1000, 0, CENSUS_START + 4795)
+#define LAST_DAEMON  LAST_OF(4790)
 
 static const struct row {
 	const char *why;
@@ -257,7 +259,7 @@ static const struct row {
 	  "H4711 W4801/0o@4711",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4789, 1, 1000, 0), LAST_DAEMON, LAST(4791, 1, 1000, 0) } },
+	  { LAST_OF(4789), LAST_DAEMON, LAST_OF(4791) } },
 	{ "with a helper, and one that lost its worker",
 	  "H4711 W4801/0o@4711 h4802/4801o@4711 l4803/0o@4711",
 	  {},
@@ -272,31 +274,56 @@ static const struct row {
 	  {},
 	  { INIT, JVM, ORPHAN(4801), { 4795, 4711, 4795, EXECED, "python3", DAEMON_ARGV } },
 	  { LAST_DAEMON } },
-	{ "of the very moment of its daemon",
+	{ "born right after the last look",
 	  "H4711 W4801/0o@4711",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4790, CENSUS_START + 4801, 1000, 0) } },
-	{ "older than that daemon",
+	  { LAST(4790, 0, 1000, 0, CENSUS_START + 4800) } },
+	{ "born in the very tick of the last look",
 	  "W4801/0o",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4790, CENSUS_START + 4802, 1000, 0) } },
+	  { LAST(4790, 0, 1000, 0, CENSUS_START + 4801) } },
+	{ "it was there before, as what a worker had forked and left behind",
+	  "",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4790, 0, 1000, 0, CENSUS_START + 4802) } },
+	{ "likewise, in the number's other session",
+	  "W4801/0o",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4790, 1, 1000, 0, CENSUS_START + 4802) } },
+	{ "it was there before, as a worker",
+	  "H4711 W4801/0o@4711",
+	  { SEEN(4801) },
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4790, 0, 1000, 0, CENSUS_START + 4802) } },
+	{ "a daemon whose host is not known",
+	  "W4801/0o",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { { { 4790, CENSUS_START + 4790 }, { 0 }, 0, 1000, 0, 0 } } },
+	{ "a daemon of another session",
+	  "W4801/0o",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4790, 1, 1000, 0, 0) } },
 	{ "another user's daemon",
 	  "W4801/0o",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4790, CENSUS_START + 4790, 1001, 0) } },
+	  { LAST(4790, 0, 1001, 0, 0) } },
 	{ "a daemon of another class",
 	  "W4801/0o",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4790, CENSUS_START + 4790, 1000, 1) } },
+	  { LAST(4790, 0, 1000, 1, 0) } },
 	{ "the last look saw no daemon of that number",
 	  "W4801/0o",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4789, 1, 1000, 0), LAST(4791, 1, 1000, 0) } },
+	  { LAST_OF(4789), LAST_OF(4791) } },
 	{ "a program in a daemon's group that never was a worker",
 	  "",
 	  {},
@@ -312,7 +339,7 @@ static const struct row {
 	  "W4801/0o",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { { { 4790, CENSUS_START + 4790 }, { 4711, 7 }, 1000, 0 } } },
+	  { { { 4790, CENSUS_START + 4790 }, { 4711, 7 }, 0, 1000, 0, 0 } } },
 	{ "a daemon that lives still",
 	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711",
 	  {},
@@ -452,6 +479,22 @@ Test(members, what_the_last_look_says_of_an_orphan)
 	cr_expect(ident_equal(a.subjects[0].host_id, host));
 	tree_keep_hosts(&a, &host, 1, false);
 	cr_expect_eq(a.subject_count, 1);
+	audit_done(&a);
+}
+
+/* No daemon is believed whose host is not: it may be dressed as one. */
+Test(members, what_the_last_look_says_without_a_host)
+{
+	const struct row r = {
+		.people = { INIT, ORPHAN(4801) },
+		.daemons = { { { 4790, CENSUS_START + 4790 }, { 0 }, 0, 1000, 0, 0 } },
+	};
+	struct tree_input in = input(&r);
+	struct audit a = people(&r);
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(a.subject_count, 1);
+	cr_expect_eq(a.subjects[0].daemon_id.pid, 0);
 	audit_done(&a);
 }
 

@@ -267,6 +267,125 @@ Test(tree, what_a_host_and_a_daemon_say)
 	audit_done(&a);
 }
 
+/* Whoever is not who he seems is remembered, and nobody is given to him. */
+Test(tree, what_is_told_of_daemons)
+{
+	enum {
+		NOT_READ,
+		HOSTLESS,
+		OTHER_UID,
+		SETUID,
+		PLAIN,
+		COUNT
+	};
+	const struct person who[CENSUS_MAX] = {
+		INIT,
+		JVM,
+		{ 4780, 4711, 4780, EXECED, "python3", DAEMON_ARGV },
+		{ 4781, 1, 4781, EXECED, "python3", DAEMON_ARGV },
+		{ 4782, 4711, 4782, EXECED, "python3", DAEMON_ARGV },
+		{ 4783, 4711, 4783, EXECED, "python3", DAEMON_ARGV },
+		DAEMON,
+	};
+	struct tree_input in = { 0 };
+	struct audit a = census(who);
+	struct tree_daemon told[COUNT];
+	struct host hosts[2] = { { .id = { 1, 1 } } };
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(a.daemon_count, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		a.daemons[i].ev.ids_known = i != NOT_READ;
+	a.daemons[OTHER_UID].ev.uids[3] = 1;
+	a.daemons[SETUID].ev.exe_setuid = true;
+	snapshot_find(&a.snapshot, 4790)->sid = 77;
+	cr_assert_eq(a.host_count, 1);
+	hosts[1] = a.hosts[0];
+	free(a.hosts);
+	a.hosts = &hosts[1]; /* nobody is given to the host before the first */
+	cr_assert_eq(tree_daemons(&a, NULL, 0, told), COUNT);
+	a.hosts = NULL;
+	a.host_count = 0;
+	for (size_t i = 0; i < COUNT; i++) {
+		cr_expect(ident_equal(told[i].id, a.daemons[i].id));
+		cr_expect_eq(told[i].host.pid, i == PLAIN ? 4711 : 0, "%zu", i);
+		cr_expect_eq(told[i].newest, CENSUS_START + 4790);
+	}
+	cr_expect(ident_equal(told[PLAIN].host, census_ident(4711)));
+	cr_expect_eq(told[PLAIN].sid, 77);
+	cr_expect_eq(told[PLAIN].uid, 1000);
+	cr_expect_eq(told[PLAIN].class_index, 0);
+	audit_done(&a);
+}
+
+static const struct {
+	const char *why;
+	size_t want;
+	pid_t sid; /* of the one that is left */
+	struct person people[CENSUS_MAX];
+} deaths[] = {
+	{ "one is left in its group",
+	  2,
+	  0,
+	  { INIT, JVM, DAEMON, { 4801, 1, 4799, FORKED, "a", NULL } } },
+	{ "and it is a zombie itself",
+	  2,
+	  0,
+	  { INIT,
+	    JVM,
+	    DAEMON,
+	    { 4799, 4711, 4799, ZOMBIE, "a", NULL },
+	    { 4801, 1, 4799, FORKED, "a", NULL } } },
+	{ "only a zombie is left",
+	  1,
+	  0,
+	  { INIT, JVM, DAEMON, { 4801, 1, 4799, ZOMBIE, "a", NULL } } },
+	{ "nobody is", 1, 0, { INIT, JVM, DAEMON } },
+	{ "only in another session",
+	  1,
+	  9,
+	  { INIT, JVM, DAEMON, { 4801, 1, 4799, FORKED, "a", NULL } } },
+	{ "another has its number",
+	  1,
+	  0,
+	  { INIT,
+	    JVM,
+	    DAEMON,
+	    { 4799, 1, 4799, EXECED, "a", NULL },
+	    { 4801, 1, 4799, FORKED, "a", NULL } } },
+};
+
+Test(tree, the_dead_are_told_while_their_group_is_there)
+{
+	const struct tree_daemon before = { .id = census_ident(4799), .uid = 7, .newest = 99 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(deaths); i++) {
+		struct tree_input in = { 0 };
+		struct audit a = census(deaths[i].people);
+		struct proc *left = snapshot_find(&a.snapshot, 4801);
+		struct tree_daemon told[2];
+
+		if (left)
+			left->sid = deaths[i].sid;
+		cr_assert_eq(tree_build(&a, &in), 0);
+		cr_expect_eq(tree_daemons(&a, &before, 1, told), deaths[i].want, "%s",
+			     deaths[i].why);
+		cr_expect_eq(told[0].id.pid, 4790, "by number: %s", deaths[i].why);
+		if (deaths[i].want == 2)
+			cr_expect(told[1].uid == 7 && told[1].newest == 99, "%s", deaths[i].why);
+		audit_done(&a);
+	}
+}
+
+Test(tree, nobody_is_told_of_where_there_is_no_daemon)
+{
+	const struct person who[CENSUS_MAX] = { INIT };
+	struct audit a = census(who);
+
+	cr_expect_eq(tree_daemons(&a, NULL, 0, NULL), 0);
+	audit_done(&a);
+}
+
 Test(tree, without_memory_nothing_leaks)
 {
 	const struct row r = {
