@@ -357,11 +357,11 @@ def zmq_recv(seconds):
     near, far = context.socket(zmq.PULL), context.socket(zmq.PUSH)
     port = near.bind_to_random_port("tcp://127.0.0.1")
     far.connect("tcp://127.0.0.1:%d" % port)
-    time.sleep(seconds)
-    far.send(b"x")
+    sender = later(seconds, lambda: far.send(b"x"))
     try:
         return near.recv() == b"x"
     finally:
+        sender.join()
         near.close(0)
         far.close(0)
         context.term()

@@ -83,7 +83,7 @@ def end_jobs(spark, load, blocked, paced):
         count, attempt = spark.value(label, END_S)
         assert count >= 2 and attempt == 0, (kind, count, attempt)
     failed = spark.ask("failed-tasks")
-    assert failed["failed"] == failed["unknown"] == 0, failed
+    assert failed["stages"] and failed["failed"] == failed["unknown"] == 0, failed
     log = spark.log.read_text("utf-8", "replace")
     assert "Lost task" not in log and "Python worker exited" not in log, spark.log_tail(200)
     return rounds, tasks, took_s
@@ -166,6 +166,7 @@ def test_chaos(start_spark, reaper_for, told, capsys):
         assert not late, f"later than {bound_s} s: {[leak.steps(watch) for leak in late]}"
         assert not long, f"later than {bound_s} s after their JVM: {long}"
         assert workers >= WORKERS, f"no more than {workers} workers at once"
+        assert doomed.daemons_killed and doomed.reaped >= 1, "whoever killed them left nobody behind"
         assert {"task-ended", "retired"} <= set(proofs) and told.clock.steps > 1, proofs
         checks.next_job_works(spark)
     finally:
