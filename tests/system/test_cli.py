@@ -202,7 +202,7 @@ def test_json(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
     """One document of schema reaper/1, with what a script needs."""
     pooled, leak = daemon.open(), daemon.leak()[0]
     doc = reaper.audit_until_due(host, leak).doc
-    assert doc["schema"] == "reaper/1" and doc["dry_run"] is True or doc["dry_run"] is False
+    assert doc["schema"] == "reaper/1" and doc["dry_run"] in (True, False)
     assert [h["pid"] for h in doc["hosts"]] == [host.pid]
     assert doc["hosts"][0]["comm"] == "java" and doc["hosts"][0]["alive"] is True
     assert [d["pid"] for d in doc["daemons"]] == [daemon.pid]
