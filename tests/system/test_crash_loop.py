@@ -22,7 +22,7 @@ import pytest
 
 from harness import procs
 from harness.binary import Reaper, Watch, schema
-from harness.minihost import PATH, TAG, Daemon, MiniHost
+from harness.minihost import PATH, TAG, Daemon, MiniHost, Worker
 from harness.privilege import PRIVATE_UID, needs_root, needs_strace
 
 PYTHON = shutil.which("python3", path=PATH) or "python3"
@@ -290,24 +290,38 @@ def test_a_code_is_no_crash(user_reaper: Reaper, serve: Any) -> None:
         validate(watch.events())
 
 
+def metrics_file(reaper: Reaper) -> pathlib.Path:
+    return reaper.home / "reaper.prom"
+
+
+def counting(reaper: Reaper) -> dict[str, str]:
+    """A watch whose sweeps can be counted."""
+    return {**EVERY_SECOND, "reaper.metrics_file": str(metrics_file(reaper))}
+
+
+def sweeps(reaper: Reaper) -> int:
+    path = metrics_file(reaper)
+    text = path.read_text() if path.exists() else ""
+    return int((re.search(r"^reaper_sweeps_total (\d+)", text, re.M) or [0, 0])[1])
+
+
+def seen_workers(reaper: Reaper, daemon: Daemon, count: int) -> list[Worker]:
+    """New ones that a look has seen: of nobody else is the end told."""
+    workers = [daemon.open() for _ in range(count)]
+    before = sweeps(reaper)
+    procs.until("a look sees them", lambda: sweeps(reaper) >= before + 2, 30)
+    return workers
+
+
 def test_workers(reaper: Reaper, host: MiniHost) -> None:
     """Three workers that die of SIGSEGV make their daemon suspect, and not its neighbour."""
     daemon, other = host.daemon(), host.daemon()
     pooled, beside = daemon.open(), other.open()
-    metrics = reaper.home / "reaper.prom"
-
-    def sweeps() -> int:
-        text = metrics.read_text() if metrics.exists() else ""
-        return int((re.search(r"^reaper_sweeps_total (\d+)", text, re.M) or [0, 0])[1])
-
-    settings = {**EVERY_SECOND, "reaper.metrics_file": str(metrics)}
-    with reaper.watch(host, settings, NOBODY_LISTENS) as watch:
+    with reaper.watch(host, counting(reaper), NOBODY_LISTENS) as watch:
         watch.until_event(event="sweep")
         victims, died = [], []
         for _ in range(3):
-            victims.append(daemon.open())
-            seen = sweeps()
-            procs.until("a look sees it", lambda: sweeps() >= seen + 2, 30)
+            victims += seen_workers(reaper, daemon, 1)
             before = time.monotonic()
             victims[-1].task("segv")
             watch.until_event(event="exit", pid=victims[-1].pid)
@@ -354,18 +368,12 @@ def test_daemons(reaper: Reaper, host: MiniHost) -> None:
     assert pooled.serves()
 
 
-def end_by(daemon: Daemon, number: int) -> None:
-    for worker in [daemon.open() for _ in range(4)]:
-        time.sleep(0.4)
-        worker.pinned.signal(number)
-        assert worker.pinned.has_ended(5)
-
-
 def test_ends_that_are_no_crash(reaper: Reaper, host: MiniHost) -> None:
-    """What reaper ended, what was told to end, and what Spark's daemon killed is no crash."""
+    """What reaper ended, what was told to end, and what Spark's daemon killed is no crash; three that die of
+    SIGSEGV after that are one, of these three."""
     daemon = host.daemon()
     pooled = daemon.open()
-    with reaper.watch(host, EVERY_SECOND, NOBODY_LISTENS) as watch:
+    with reaper.watch(host, counting(reaper), NOBODY_LISTENS) as watch:
         watch.until_event(event="sweep")
         leaks = daemon.leak(3)
         stubborn = daemon.open()
@@ -373,15 +381,21 @@ def test_ends_that_are_no_crash(reaper: Reaper, host: MiniHost) -> None:
         stubborn.close()
         for leak in [*leaks, stubborn]:
             watch.until_event(event="action", pid=leak.pid)
-        end_by(daemon, signal.SIGTERM)
-        for worker in [daemon.open() for _ in range(4)]:
-            time.sleep(0.4)
+        for worker in seen_workers(reaper, daemon, 4):
+            worker.pinned.signal(signal.SIGTERM)
+            assert worker.pinned.has_ended(5)
+        for worker in seen_workers(reaper, daemon, 4):
             host.command(f"stop-worker {daemon.index} {worker.pid}")
             assert worker.pinned.has_ended(5)
         time.sleep(2.5)
         assert not [e for e in watch.events() if e["event"] in ("exit", "crash-loop")]
         assert not [e for e in watch.events() if e.get("role") == "daemon"]
         assert pooled.serves()
+        for worker in seen_workers(reaper, daemon, 3):
+            worker.pinned.signal(signal.SIGSEGV)
+        loop = watch.until_event(event="crash-loop")
+        assert loop["exits"]["by_signal"] == [
+            {"signal": signal.SIGSEGV, "name": "SIGSEGV", "count": 3}]
         rc, _ = watch.stop()
         assert rc == 0
 
