@@ -72,8 +72,8 @@ def test_setuid_program(reaper: Reaper, start_host: StartHost, setuid_python: li
 @needs_strace
 def test_orphans_cost_one_walk_together(reaper: Reaper, host: MiniHost,
                                         workdir: pathlib.Path) -> None:
-    """A hundred processes of one user, half of them orphans and half called java, each with many
-    descriptors: what asked every java for every orphan took minutes."""
+    """Whether a java is the host of an orphan is asked of that java once for all orphans, here eight:
+    where it was asked for each, many orphans beside many javas took minutes."""
     daemon = host.daemon()
     orphans = [daemon.open() for _ in range(8)]
     for worker in orphans:
@@ -85,7 +85,7 @@ def test_orphans_cost_one_walk_together(reaper: Reaper, host: MiniHost,
                                   str(trace)))
     assert all(result.worker(worker)["host"] == host.pid for worker in orphans)
     pins = trace.read_text().count(f'"/proc/{host.pid}", ')
-    assert pins <= 3, f"the host was opened {pins} times for {len(orphans)} orphans"
+    assert 1 <= pins <= 3, f"the host was opened {pins} times for {len(orphans)} orphans"
 
 
 def test_endless_log(reaper: Reaper, start_host: StartHost) -> None:
