@@ -171,6 +171,7 @@ def reset(shared: Daemon) -> Worker:
 
 
 HISTORY = f"reaper-history/1 boot={BOOT_ID}\n"
+BELIEVED_MS = 60_000  # what counts for longer than this test has run was taken from the file
 ODD_HISTORIES = {
     "empty": "",
     "another boot": "reaper-history/1 boot=00000000-0000-4000-8000-000000000000\n"
@@ -182,24 +183,28 @@ ODD_HISTORIES = {
     "overflow": f"{HISTORY}seen @ peer-closed 99999999999999999999 -\n",
     "negative": f"{HISTORY}seen @ peer-closed -1 -\n",
     "the future": f"{HISTORY}seen @ peer-closed 9999999999999999 -\n",
+    "overflow behind": f"{HISTORY}seen @ peer-closed 1 -\nkill 99999999999999999999\n",
+    "negative behind": f"{HISTORY}seen @ peer-closed 1 -\nkill -1\n",
+    "the future behind": f"{HISTORY}seen @ peer-closed 1 -\nkill 9999999999999999\n",
     "too long": HISTORY + "seen 1:1 peer-closed 1 -\n" * 20000 + "seen @ peer-closed 1 -\n",
 }
 
 
-def first_sweep(reaper: Reaper, worker: Worker, text: str, mode: int = 0o640) -> tuple[str, str]:
-    """The verdict of a sweep that finds this history."""
+def first_sweep(reaper: Reaper, worker: Worker, text: str, mode: int = 0o640) -> int:
+    """Since when the hang-up counts for a sweep that finds this history, in milliseconds."""
     history = reaper.state_dir / "history"
     history.write_text(text.replace("@", worker.identity))
     history.chmod(mode)
     result = reaper.sweep(worker.host, settings={"policy.timeout": "30s"})
     assert history.read_text().startswith(HISTORY)
-    return result.verdict(worker)
+    assert result.verdict(worker) == ("keep", "waiting")  # it has not been blocked for longer
+    return result.worker(worker)["fence_age_ms"]
 
 
 @pytest.mark.parametrize("name", ODD_HISTORIES)
 def test_odd_history(reaper: Reaper, reset: Worker, name: str) -> None:
     """A history that is not whole and of this boot is started afresh; it never shortens a wait."""
-    assert first_sweep(reaper, reset, ODD_HISTORIES[name]) == ("keep", "waiting")
+    assert first_sweep(reaper, reset, ODD_HISTORIES[name]) < BELIEVED_MS
     assert reset.is_alive()
 
 
@@ -207,7 +212,13 @@ def test_odd_history(reaper: Reaper, reset: Worker, name: str) -> None:
 def test_history_others_may_write(reaper: Reaper, reset: Worker, mode: int) -> None:
     """The same for one that somebody else may have written."""
     text = f"{HISTORY}seen @ peer-closed 1 -\n"
-    assert first_sweep(reaper, reset, text, mode) == ("keep", "waiting")
+    assert first_sweep(reaper, reset, text, mode) < BELIEVED_MS
+
+
+def test_whole_history(reaper: Reaper, reset: Worker) -> None:
+    """The control: the same line, whole, of this boot and ours alone, is believed."""
+    assert time.clock_gettime(time.CLOCK_BOOTTIME) * 1000 > 2 * BELIEVED_MS, "booted just now"
+    assert first_sweep(reaper, reset, f"{HISTORY}seen @ peer-closed 1 -\n") > BELIEVED_MS
 
 
 @needs_root
