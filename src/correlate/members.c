@@ -124,17 +124,15 @@ static const struct tree_daemon *lost_daemon(const struct tree_input *in, const 
 	return d && d->sid == p->sid ? d : NULL;
 }
 
-/* It was there while its daemon lived, and was no worker then: one has left it behind. */
+/* It was there while its daemon lived, or may have been, and was no worker then: one has left it behind. */
 static bool was_no_worker(const struct tree_daemon *d, const struct proc *p)
 {
-	return d && p->id.start < d->newest;
+	return d && p->id.start <= d->newest;
 }
 
-/* A tick is not enough to tell who came first. */
-static bool was_born_later(const struct tree_daemon *d, const struct proc *p, int class_index)
+static bool is_of(const struct tree_daemon *d, const struct proc *p, int class_index)
 {
-	return d && d->host.pid && p->id.start > d->newest && d->uid == p->uid &&
-	       d->class_index == class_index;
+	return d && d->host.pid && d->uid == p->uid && d->class_index == class_index;
 }
 
 /* One that was born and lost its daemon between two looks. */
@@ -178,7 +176,7 @@ static int add_if_worker(struct audit *a, const struct tree_input *in, const str
 		under_daemon(a, s, daemon, m);
 	else
 		without_daemon(a, s, m, class_index);
-	if (was_born_later(lost, p, class_index) && under_lost_daemon(a, s, lost) < 0)
+	if (is_of(lost, p, class_index) && under_lost_daemon(a, s, lost) < 0)
 		return -ENOMEM;
 	return 1;
 }

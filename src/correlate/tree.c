@@ -271,13 +271,21 @@ static uint64_t newest_of(const struct snapshot *s)
 	return newest;
 }
 
-/* It has died, and its number is its group's still. */
+static bool is_daemon(const struct audit *a, struct ident id)
+{
+	for (size_t i = 0; i < a->daemon_count; i++)
+		if (ident_equal(a->daemons[i].id, id))
+			return true;
+	return false;
+}
+
+/* It dies, and shows no argv any more; or it has died, and its number is its group's still. */
 static bool has_left_a_group(const struct audit *a, const struct tree_daemon *d)
 {
 	const struct proc *p = snapshot_find(&a->snapshot, d->id.pid);
 
 	if (p && !tree_is_nothing(p))
-		return false;
+		return ident_equal(p->id, d->id) && !is_daemon(a, d->id);
 	for (size_t i = 0; i < a->snapshot.count; i++)
 		if (a->snapshot.procs[i].pgrp == d->id.pid && a->snapshot.procs[i].sid == d->sid &&
 		    !tree_is_nothing(&a->snapshot.procs[i]))

@@ -323,6 +323,7 @@ static const struct {
 	size_t want;
 	pid_t sid; /* of the one that is left */
 	struct person people[CENSUS_MAX];
+	uint64_t start; /* of the daemon before; 0: as the census has it */
 } deaths[] = {
 	{ "one is left in its group",
 	  2,
@@ -345,6 +346,14 @@ static const struct {
 	  1,
 	  9,
 	  { INIT, JVM, DAEMON, { 4801, 1, 4799, FORKED, "a", NULL } } },
+	{ "it is a zombie, and nobody is left",
+	  1,
+	  0,
+	  { INIT, JVM, DAEMON, { 4799, 4711, 4799, ZOMBIE, "a", NULL } } },
+	{ "it is about to die, and has no argv any more",
+	  2,
+	  0,
+	  { INIT, JVM, DAEMON, { 4799, 1, 4799, EXECED, "a", NULL } } },
 	{ "another has its number",
 	  1,
 	  0,
@@ -352,19 +361,21 @@ static const struct {
 	    JVM,
 	    DAEMON,
 	    { 4799, 1, 4799, EXECED, "a", NULL },
-	    { 4801, 1, 4799, FORKED, "a", NULL } } },
+	    { 4801, 1, 4799, FORKED, "a", NULL } },
+	  7 },
 };
 
 Test(tree, the_dead_are_told_while_their_group_is_there)
 {
-	const struct tree_daemon before = { .id = census_ident(4799), .uid = 7, .newest = 99 };
-
 	for (size_t i = 0; i < ARRAY_SIZE(deaths); i++) {
+		struct tree_daemon before = { .id = census_ident(4799), .uid = 7, .newest = 99 };
 		struct tree_input in = { 0 };
 		struct audit a = census(deaths[i].people);
 		struct proc *left = snapshot_find(&a.snapshot, 4801);
 		struct tree_daemon told[2];
 
+		if (deaths[i].start)
+			before.id.start = deaths[i].start;
 		if (left)
 			left->sid = deaths[i].sid;
 		cr_assert_eq(tree_build(&a, &in), 0);
@@ -375,6 +386,22 @@ Test(tree, the_dead_are_told_while_their_group_is_there)
 			cr_expect(told[1].uid == 7 && told[1].newest == 99, "%s", deaths[i].why);
 		audit_done(&a);
 	}
+}
+
+Test(tree, who_lives_is_told_once)
+{
+	const struct person who[CENSUS_MAX] = { INIT, JVM, DAEMON };
+	struct tree_input in = { 0 };
+	struct audit a = census(who);
+	struct tree_daemon told[2];
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(tree_daemons(&a, NULL, 0, told), 1);
+	told[1] = told[0];
+	told[1].newest = 1;
+	cr_expect_eq(tree_daemons(&a, &told[1], 1, told), 1);
+	cr_expect_eq(told[0].newest, CENSUS_START + 4790);
+	audit_done(&a);
 }
 
 Test(tree, nobody_is_told_of_where_there_is_no_daemon)
