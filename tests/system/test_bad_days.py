@@ -148,16 +148,18 @@ def test_the_control(reaper: Reaper, due_leak: Worker) -> None:
 
 @needs_mounts
 def test_state_dir_full(reaper: Reaper, daemon: Daemon) -> None:
-    """History is a convenience: without room for it a leak that is due still ends."""
+    """A kill that cannot be counted on disk does not happen; with room for the count it does."""
     leak, = daemon.leak()
     reaper.wait_due(leak)
     fill = (f"mount -t tmpfs -o size=8k none {reaper.state_dir}\n"
             f"chmod 750 {reaper.state_dir}\ntouch {reaper.state_dir}/lock\n"
             f"chmod 640 {reaper.state_dir}/lock\n"
             f"head -c 8192 /dev/zero > {reaper.state_dir}/ballast")
-    result = reaper.run("sweep", host=daemon.host, prefix=in_private_mounts(fill))
-    assert result.rc in (0, 3), result
-    assert result.err
+    full = reaper.run("sweep", host=daemon.host, prefix=in_private_mounts(fill)).expect(3)
+    assert f"nothing was ended: history in {reaper.state_dir}: No space left" in full.err, full
+    assert "the count of kills cannot be written to state_dir" in full.out, full
+    assert leak.is_alive()
+    assert reaper.sweep(daemon.host).expect(0).acted_on == {leak.pid}
 
 
 @pytest.fixture(scope="module")
@@ -375,16 +377,33 @@ def test_closed_descriptors(reaper: Reaper, host: MiniHost, daemon: Daemon,
     assert (reaper.state_dir / "history").read_text().startswith("reaper-history/1 ")
 
 
+def sweep_with_descriptors(reaper: Reaper, leaks: list[Worker], count: int) -> set[int]:
+    """A sweep with too few of them for all the leaks: whom it ended. The others are told and live."""
+    result = reaper.sweep(leaks[0].host, prefix=("prlimit", f"--nofile={count}:{count}")).expect(1)
+    ended = result.acted_on
+    assert all(leak.pinned.has_ended(1) == (leak.pid in ended) for leak in leaks), result
+    refused = {a["pid"]: (a["outcome"], a["why"]) for a in result.doc["actions"]
+               if a["pid"] not in ended}
+    why = "cannot be pinned: Too many open files"
+    assert refused == {leak.pid: ("refused", why) for leak in leaks if leak.pid not in ended}
+    assert result.doc["summary"]["reap"] == len(leaks), result
+    return ended
+
+
 def test_few_descriptors(reaper: Reaper, host: MiniHost, daemon: Daemon) -> None:
-    """Out of descriptors: candidates are skipped or told, and nobody wrong is hit."""
+    """Out of descriptors: who cannot be pinned is told and lives, and nobody wrong is hit."""
     pooled = daemon.open()
     leaks = daemon.leak(20)
     reaper.wait_due(*leaks)
-    result = reaper.run("sweep", host=host, prefix=("prlimit", "--nofile=16:16"))
-    assert result.rc in (0, 1, 3), result
+    assert sweep_with_descriptors(reaper, leaks, 16) == set()
+    ended = sweep_with_descriptors(reaper, leaks, 48)
+    assert 0 < len(ended) < len(leaks)
+    intents = [r["pid"] for r in reaper.audit_records() if r["record"] == "intent"]
+    assert len(intents) == len(ended) and set(intents) == ended
     assert pooled.serves()
-    reaper.sweep(host).expect(0)
-    assert all(leak.pinned.has_ended(1) for leak in leaks)
+    left = {leak.pid for leak in leaks} - ended
+    assert reaper.sweep(host).expect(0).acted_on == left
+    assert pooled.serves()
 
 
 def test_hostile_names(reaper: Reaper, shared: Daemon) -> None:
