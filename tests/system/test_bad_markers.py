@@ -25,6 +25,7 @@ SETTLED_S = 3.5  # how long the workers of this file have been idle
 PAST_S = 2  # how long ago the records were written, as they say
 READ_S = 20  # whatever lies in marker_dir, a sweep is over by then
 MILLION = 1_000_000
+CUT_S = 5  # what a log that is cut says is not due before
 MORE_LOGS_THAN_ARE_READ = 4200
 WORKERS = 80
 
@@ -502,17 +503,20 @@ def test_a_bad_line_does_not_end_the_log(reaper: Reaper, worker: Worker) -> None
     assert believed(reaper, worker)
 
 
-def test_truncated_between_sweeps(reaper: Reaper, idle: list[Worker]) -> None:
+def test_truncated_under_a_watch(reaper: Reaper, idle: list[Worker]) -> None:
     """What was cut away is not believed any more; what follows is read."""
     first, second = idle.pop(), idle.pop()
     log = reaper.marker_dir / "a.log"
     log.write_text(retiring(first))
-    reaper.audit(first.host)
-    log.write_text(header(first.host))
-    assert not believed(reaper, first)
-    with open(log, "a", encoding="ascii") as out:
-        out.write(stamp(f"retired worker={second.identity}"))
-    assert believed(reaper, second) and first.is_alive()
+    settings = {"reaper.interval": "1s", "policy.timeout": f"{CUT_S}s"}
+    with reaper.watch(first.host, settings) as watch:
+        watch.until_event(event="verdict", pid=first.pid, fence="retired")
+        log.write_text(header(first.host))
+        time.sleep(CUT_S + 2)
+        with open(log, "a", encoding="ascii") as out:
+            out.write(stamp(f"retired worker={second.identity}"))
+        watch.until_event(event="action", pid=second.pid, outcome="exited", timeout_s=CUT_S + 20)
+        assert first.serves()
 
 
 def test_a_million_lines(reaper: Reaper, worker: Worker) -> None:

@@ -54,7 +54,7 @@ def populate(host: MiniHost) -> dict[str, list[Worker]]:
     names = list(KINDS)
     crowd: dict[str, list[Worker]] = {name: [] for name in names}
     for i in range(WORKERS - BUSY):
-        name = names[0] if i % 3 == 0 else names[i % len(names)]
+        name = names[0] if i % 3 == 0 else names[(i - i // 3 - 1) % len(names)]
         steps, then, _ = KINDS[name]
         worker = daemon.open()
         if steps:
@@ -64,6 +64,7 @@ def populate(host: MiniHost) -> dict[str, list[Worker]]:
         elif then == "half-close":
             worker.half_close()
         crowd[name].append(worker)
+    assert all(crowd.values())
     crowd["busy"] = [daemon.open() for _ in range(BUSY)]
     for worker in crowd["busy"]:
         worker.task("cpu")

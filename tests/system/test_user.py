@@ -127,13 +127,20 @@ def test_root_sweeps_for_a_user(reaper: Reaper, user_host: MiniHost) -> None:
 
 def test_not_dumpable(user_reaper: Reaper, user_host: MiniHost) -> None:
     """What may not be read is not judged, even where it could be signalled."""
-    worker = user_host.daemon().open()
+    daemon = user_host.daemon()
+    worker, readable = daemon.open(), daemon.open()
     worker.task("nondumpable then poll")
-    worker.close()
-    time.sleep(DUE_S)
-    for _ in range(2):
-        result = user_reaper.sweep(user_host)
-        assert result.verdict(worker)[0] == "keep"
+    readable.task("poll")
+    for one in (worker, readable):
+        one.close()
+    user_reaper.wait_due(readable)
+    swept = user_reaper.sweep(user_host).expect(0)
+    assert swept.acted_on == {readable.pid}
+    assert swept.verdict(worker) == ("keep", "idle")
+    assert swept.worker(worker)["socket"] == "unknown"
+    swept = user_reaper.sweep(user_host, settings={"policy.silent_after": "1s"})
+    assert swept.acted_on == set()
+    assert swept.verdict(worker) == ("keep", "unreadable")
     assert worker.is_alive()
 
 
@@ -146,8 +153,8 @@ def test_signal_right_without_reading_right(reaper: Reaper, user_host: MiniHost)
     shutil.chown(reaper.config, STRANGER_UID, STRANGER_UID)
     prefix = ("setpriv", f"--reuid={STRANGER_UID}", f"--regid={STRANGER_UID}", "--clear-groups",
               "--inh-caps=-all,+kill", "--ambient-caps=-all,+kill", "--bounding-set=-all,+kill")
-    result = reaper.run("sweep", host=user_host, prefix=prefix)
-    assert result.rc in (0, 3), result
+    named = reaper.run("sweep", host=user_host, prefix=prefix).expect(3)
+    assert f"--host {user_host.pid}: its tree may not be read from here" in named.err, named
     assert leak.is_alive() and reaper.audit_records() == []
 
 
