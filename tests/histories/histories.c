@@ -30,7 +30,7 @@ enum {
 	RESTARTS = 2,
 	OPS = OP_RESTART + RESTARTS,
 	SAMPLE_MS = 100,
-	PATIENCE = 12, /* sweeps, by which every leak must be ended */
+	PATIENCE = 12, /* sweeps, by which each whose host hung up must be ended */
 	PAUSE_MS = 60,
 	COUNT_MAX = 1000000000,
 	ENOUGH = 20000, /* histories, after which every proof must have been had */
