@@ -150,6 +150,7 @@ EQUAL: dict[str, dict[str, str]] = {
         "lost_daemon: `!in->daemon_count` is false": "a search among none finds none",
         "remembered: `!in->memory_count` is false": "a search among none finds none",
         "set_label: `len` is true": "nothing is copied then",
+        "was_helper: `in->helper_count` is true": "a search among none finds none",
         "sort_subjects: `places` is true": "there are none to sort",
     },
     "src/correlate/oom.c": {
@@ -162,6 +163,8 @@ EQUAL: dict[str, dict[str, str]] = {
             "the helpers of the first follow it; their place stays 0",
         "tree_build: `a->host_count` is true": "qsort() of no hosts does nothing",
         "tree_daemons: `count` is true": "qsort() of no daemons does nothing",
+        "tree_helpers: `!known` is false": "a search among none finds none",
+        "tree_helpers: `count` is true": "qsort() of nobody does nothing",
         "tree_leader_gone: `p->pgrp != p->id.pid` is true":
             "it is asked of the living, and who leads itself has a living leader",
     },

@@ -85,6 +85,7 @@ void look_close(struct look *l)
 	look_argv_forget(l);
 	look_runs_free(l);
 	free(l->daemons);
+	free(l->helpers);
 	history_done(&l->history);
 	growth_done(&l->growth);
 	exits_done(&l->exits);
@@ -133,16 +134,22 @@ static int remember(const struct history *h, struct tree_memory **ret, size_t *r
 	return 0;
 }
 
-static int remember_daemons(struct look *l, const struct audit *a)
+/* What the next look has to know of those who may have died by then. */
+static int remember_who(struct look *l, const struct audit *a)
 {
-	struct tree_daemon *daemons =
+	_cleanup_free_ struct tree_daemon *daemons =
 		calloc(a->daemon_count + l->daemon_count + 1, sizeof(*daemons));
+	_cleanup_free_ struct ident *helpers =
+		calloc(a->subject_count + l->helper_count + 1, sizeof(*helpers));
 
-	if (!daemons)
+	if (!daemons || !helpers)
 		return -ENOMEM;
 	l->daemon_count = tree_daemons(a, l->daemons, l->daemon_count, daemons);
+	l->helper_count = tree_helpers(a, l->helpers, l->helper_count, helpers);
 	free(l->daemons);
-	l->daemons = daemons;
+	free(l->helpers);
+	l->daemons = TAKE_PTR(daemons);
+	l->helpers = TAKE_PTR(helpers);
 	return 0;
 }
 
@@ -321,6 +328,8 @@ static int begin(struct look *l, struct audit *a, struct tree_memory **ret_memor
 	in.memory = *ret_memory;
 	in.daemons = l->daemons;
 	in.daemon_count = l->daemon_count;
+	in.helpers = l->helpers;
+	in.helper_count = l->helper_count;
 	in.named_count = l->living_count;
 	*ret = in;
 	return err;
@@ -342,7 +351,7 @@ int look_take(struct look *l, struct audit *ret)
 	if (err == 0)
 		err = look_judge(l, &in, &a);
 	if (err == 0)
-		err = remember_daemons(l, &a);
+		err = remember_who(l, &a);
 	if (err < 0)
 		audit_done(&a);
 	else

@@ -54,7 +54,8 @@ struct look {
 	size_t run_count;
 	struct tree_daemon *daemons; /* owned array: tree_daemons() of the last look */
 	size_t daemon_count;
-	uint64_t newest;             /* tree_newest() of that look */
+	struct ident *helpers; /* owned array: tree_helpers() of it */
+	size_t helper_count;
 	const struct look_pin *pins; /* for the next look; borrowed; sorted by pid */
 	size_t pin_count;
 	int stop_fd; /* borrowed; readable when we are told to stop; -1: nobody tells */

@@ -112,7 +112,7 @@ static int compare_daemon(const void *key, const void *member)
 /*
  * The daemon that led its group, dead by now. As long as anybody is in that group, the kernel gives its number to
  * no other process (struct pid, alloc_pid()); for the group to die out and its number to come round once more
- * within a look, a whole turn of numbers must pass, and then the session still tells.
+ * within a look, a whole turn of numbers must pass; unless they are of one session, that still tells.
  */
 static const struct tree_daemon *lost_daemon(const struct tree_input *in, const struct proc *p)
 {
@@ -124,10 +124,22 @@ static const struct tree_daemon *lost_daemon(const struct tree_input *in, const 
 	return d && d->sid == p->sid ? d : NULL;
 }
 
-/* It was there while its daemon lived, or may have been, and was no worker then: one has left it behind. */
-static bool was_no_worker(const struct tree_daemon *d, const struct proc *p)
+static int compare_idents(const void *a, const void *b)
 {
-	return d && p->id.start <= d->newest;
+	return ident_compare(*(const struct ident *)a, *(const struct ident *)b);
+}
+
+static bool was_helper(const struct tree_input *in, struct ident id)
+{
+	return in->helper_count &&
+	       bsearch(&id, in->helpers, in->helper_count, sizeof(id), compare_idents);
+}
+
+/* A worker has forked it: it was seen with that worker, or it came when the daemon had gone. */
+static bool is_no_child(const struct tree_input *in, const struct tree_daemon *lost,
+			const struct proc *p)
+{
+	return was_helper(in, p->id) || (lost && p->id.start > lost->last);
 }
 
 static bool is_of(const struct tree_daemon *d, const struct proc *p, int class_index)
@@ -163,7 +175,7 @@ static int add_if_worker(struct audit *a, const struct tree_input *in, const str
 		return 0;
 	if (daemon < 0 && !m) {
 		lost = lost_daemon(in, p);
-		if (!tree_leader_gone(a, p) || parent_is_alike(a, p) || was_no_worker(lost, p))
+		if (!tree_leader_gone(a, p) || parent_is_alike(a, p) || is_no_child(in, lost, p))
 			return 0;
 		class_index = tree_class_of(a, p);
 		if (class_index < 0)
@@ -285,7 +297,25 @@ static int lost_from(const struct audit *a, size_t workers, const struct proc *p
 	return -1;
 }
 
-static int add_if_below(struct audit *a, const struct proc *p, size_t workers, size_t *room)
+/* What a worker left behind whose daemon has died since: only what was seen before tells of both. */
+static int add_if_left(struct audit *a, const struct tree_input *in, const struct proc *p,
+		       size_t *room)
+{
+	const struct tree_daemon *lost = lost_daemon(in, p);
+	int class_index = was_helper(in, p->id) ? tree_class_of(a, p) : -1;
+	struct subject *s;
+
+	if (class_index < 0 || !tree_leader_gone(a, p) || !is_of(lost, p, class_index))
+		return 0;
+	s = add_subject(a, p, ROLE_LOST_HELPER, room);
+	if (!s)
+		return -ENOMEM;
+	without_daemon(a, s, NULL, class_index);
+	return under_lost_daemon(a, s, lost);
+}
+
+static int add_if_below(struct audit *a, const struct tree_input *in, const struct proc *p,
+			size_t workers, size_t *room)
 {
 	int worker = worker_above(a, workers, p);
 	bool dead = false;
@@ -293,7 +323,7 @@ static int add_if_below(struct audit *a, const struct proc *p, size_t workers, s
 	struct subject *s;
 
 	if (worker < 0 && from < 0)
-		return 0;
+		return add_if_left(a, in, p, room);
 	s = add_subject(a, p, worker >= 0 ? ROLE_HELPER : ROLE_LOST_HELPER, room);
 	if (!s)
 		return -ENOMEM;
@@ -313,7 +343,7 @@ static int add_if_below(struct audit *a, const struct proc *p, size_t workers, s
 	return 0;
 }
 
-static int find_below(struct audit *a, size_t *room)
+static int find_below(struct audit *a, const struct tree_input *in, size_t *room)
 {
 	size_t workers = a->subject_count;
 
@@ -323,7 +353,7 @@ static int find_below(struct audit *a, size_t *room)
 		if (tree_is_nothing(p) || find_daemon(a, p->id.pid) >= 0 ||
 		    find_subject(a, workers, p->id.pid) >= 0)
 			continue;
-		if (add_if_below(a, p, workers, room) < 0)
+		if (add_if_below(a, in, p, workers, room) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -399,7 +429,7 @@ int members_find(struct audit *a, const struct tree_input *in)
 {
 	size_t room = 0;
 
-	if (find_judged(a, in, &room) < 0 || find_below(a, &room) < 0 || sort_subjects(a) < 0)
+	if (find_judged(a, in, &room) < 0 || find_below(a, in, &room) < 0 || sort_subjects(a) < 0)
 		return -ENOMEM;
 	count_workers(a);
 	return 0;

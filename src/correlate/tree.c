@@ -279,13 +279,20 @@ static bool is_daemon(const struct audit *a, struct ident id)
 	return false;
 }
 
-/* It dies, and shows no argv any more; or it has died, and its number is its group's still. */
-static bool has_left_a_group(const struct audit *a, const struct tree_daemon *d)
+/* Nobody alive has its number: neither itself nor another. */
+static bool is_gone(const struct audit *a, const struct tree_daemon *d)
 {
 	const struct proc *p = snapshot_find(&a->snapshot, d->id.pid);
 
-	if (p && !tree_is_nothing(p))
-		return ident_equal(p->id, d->id) && !is_daemon(a, d->id);
+	return !p || tree_is_nothing(p);
+}
+
+/* It dies, and shows no argv any more; or it has died, and its number is its group's still. */
+static bool has_left_a_group(const struct audit *a, const struct tree_daemon *d)
+{
+	if (!is_gone(a, d))
+		return ident_equal(snapshot_find(&a->snapshot, d->id.pid)->id, d->id) &&
+		       !is_daemon(a, d->id);
 	for (size_t i = 0; i < a->snapshot.count; i++)
 		if (a->snapshot.procs[i].pgrp == d->id.pid && a->snapshot.procs[i].sid == d->sid &&
 		    !tree_is_nothing(&a->snapshot.procs[i]))
@@ -306,9 +313,14 @@ size_t tree_daemons(const struct audit *a, const struct tree_daemon *before, siz
 	const uint64_t newest = newest_of(&a->snapshot);
 	size_t count = 0;
 
-	for (size_t i = 0; i < before_count; i++)
-		if (has_left_a_group(a, &before[i]))
-			ret[count++] = before[i];
+	for (size_t i = 0; i < before_count; i++) {
+		if (!has_left_a_group(a, &before[i]))
+			continue;
+		ret[count] = before[i];
+		if (ret[count].last == UNKNOWN_U64 && is_gone(a, &before[i]))
+			ret[count].last = newest;
+		count++;
+	}
 	for (size_t i = 0; i < a->daemon_count; i++) {
 		const struct daemon *d = &a->daemons[i];
 		bool plain = d->host >= 0 && is_one_user(&d->ev);
@@ -319,11 +331,52 @@ size_t tree_daemons(const struct audit *a, const struct tree_daemon *before, siz
 			.sid = snapshot_find(&a->snapshot, d->id.pid)->sid,
 			.uid = d->uid,
 			.class_index = d->class_index,
-			.newest = newest,
+			.last = UNKNOWN_U64,
 		};
 	}
 	if (count)
 		qsort(ret, count, sizeof(*ret), compare_daemons);
+	return count;
+}
+
+static bool is_there(const struct snapshot *s, struct ident id)
+{
+	const struct proc *p = snapshot_find(s, id.pid);
+
+	return p && ident_equal(p->id, id);
+}
+
+/* Whoever exec'ed is another program, and no worker in any case. */
+static bool is_fork_of_a_worker(const struct audit *a, const struct subject *s)
+{
+	return (s->role == ROLE_HELPER || s->role == ROLE_LOST_HELPER) &&
+	       proc_never_execed(snapshot_find(&a->snapshot, s->id.pid));
+}
+
+static int compare_idents(const void *a, const void *b)
+{
+	return ident_compare(*(const struct ident *)a, *(const struct ident *)b);
+}
+
+size_t tree_helpers(const struct audit *a, const struct ident *before, size_t before_count,
+		    struct ident *ret)
+{
+	size_t known = 0, count;
+
+	for (size_t i = 0; i < before_count; i++)
+		if (is_there(&a->snapshot, before[i]))
+			ret[known++] = before[i];
+	count = known;
+	for (size_t i = 0; i < a->subject_count; i++) {
+		struct ident id = a->subjects[i].id;
+
+		if (!is_fork_of_a_worker(a, &a->subjects[i]))
+			continue;
+		if (!known || !bsearch(&id, ret, known, sizeof(*ret), compare_idents))
+			ret[count++] = id;
+	}
+	if (count)
+		qsort(ret, count, sizeof(*ret), compare_idents);
 	return count;
 }
 

@@ -17,19 +17,17 @@ struct tree_memory {
 	int class_index;
 };
 
-/*
- * A daemon as the last look at it saw it. When it dies it may leave workers behind that no look ever saw as its
- * children; and what such a look did not take for a worker while it lived is none.
- */
+/* A daemon as the last look at it saw it. When it dies it may leave workers behind that no look ever saw. */
 struct tree_daemon {
 	struct ident id;
 	struct ident
 		host; /* pid 0: not known, or the daemon is not who it seems: nobody is given to it */
 	pid_t sid;
 	uid_t uid;
-	int class_index;
-	uint64_t
-		newest; /* when the youngest process of that look was born, in clock ticks since boot */
+	int class_index; /* -1: not known any more, and nobody is given to its host */
+	/* When the youngest process was born of the first look that missed it, in clock ticks since boot: who came
+	 * later is no child of it. UNKNOWN_U64: none has missed it. */
+	uint64_t last;
 };
 
 struct tree_input {
@@ -39,6 +37,9 @@ struct tree_input {
 	size_t memory_count;
 	const struct tree_daemon *daemons; /* sorted by pid */
 	size_t daemon_count;
+	const struct ident
+		*helpers; /* sorted: forks that were seen below a worker, or left behind by one */
+	size_t helper_count;
 };
 
 /**
@@ -108,6 +109,17 @@ int tree_add_host(struct audit *a, const struct proc *p) _must_check_;
  */
 size_t tree_daemons(const struct audit *a, const struct tree_daemon *before, size_t before_count,
 		    struct tree_daemon *ret);
+
+/**
+ * Says which processes the next look must not take for workers, whoever dies until then: a worker's forks look
+ * just as workers do that lost their daemon.
+ *
+ * @param before	sorted; those that are gone are left out.
+ * @param ret		room for a->subject_count + before_count; sorted.
+ * @return how many.
+ */
+size_t tree_helpers(const struct audit *a, const struct ident *before, size_t before_count,
+		    struct ident *ret);
 
 /**
  * Tells whether a process is an ancestor of another.

@@ -340,10 +340,10 @@ def step_poll_loop(task: Task, milliseconds: str) -> None:
 
 
 def step_poll_or_work(task: Task, path: str) -> None:
-    """Wake a hundred times a second from one same wait, and compute as long as a file is there."""
+    """Wake twenty times a second from one same wait, and compute as long as a file is there."""
     task.answer("poll")
     while True:
-        select.poll().poll(10)
+        select.poll().poll(50)
         while os.path.exists(path):
             pass
 

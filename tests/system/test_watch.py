@@ -133,6 +133,47 @@ def test_lost_helper_whose_daemon_died(user_reaper: Reaper, user_host: MiniHost)
         time.sleep(3)  # it would have been due, too
         assert not helper.has_ended(0)
         assert not [e for e in watch.events() if e.get("pid") == helper.pid]
+        sweeps = [e for e in watch.events() if e["event"] == "sweep"]
+        assert sweeps[-1]["summary"]["suspect"] == 1, "it is shown as what it is"
+
+
+@needs_root
+def test_fork_of_an_orphan(user_reaper: Reaper, user_host: MiniHost) -> None:
+    """The host uses a worker on whose daemon has died, and it forks: whatever comes then is no daemon's child."""
+    daemon = user_host.daemon()
+    worker = daemon.open()
+    with user_reaper.watch(settings=EVERY_SECOND) as watch:
+        watch.until_event(event="sweep")
+        daemon.pinned.kill()
+        other = user_host.daemon()
+        leak, = other.leak()
+        watch.until_event(event="action", pid=leak.pid, outcome="exited", timeout_s=20)
+        worker.task("helper then exit")
+        worker.close()
+        helper, = worker.helpers
+        leak, = other.leak()
+        watch.until_event(event="action", pid=leak.pid, outcome="exited", timeout_s=20)
+        time.sleep(3)  # it would have been due, too
+        assert not helper.has_ended(0)
+        assert not [e for e in watch.events() if e.get("pid") == helper.pid]
+
+
+@needs_root
+def test_orphan_after_a_reload(user_reaper: Reaper, user_host: MiniHost) -> None:
+    """Nobody knows any more whose it was, and it is a worker all the same."""
+    daemon = user_host.daemon()
+    worker = daemon.open()
+    with user_reaper.watch(settings=EVERY_SECOND) as watch:
+        watch.until_event(event="sweep")
+        daemon.pinned.kill()
+        leak, = user_host.daemon().leak()
+        watch.until_event(event="action", pid=leak.pid, outcome="exited", timeout_s=20)
+        watch.pinned.signal(signal.SIGHUP)
+        watch.until_event(event="reload")
+        worker.task("poll")
+        worker.close()
+        watch.until_event(event="action", pid=worker.pid, outcome="exited", timeout_s=20)
+        assert worker.pinned.has_ended(1)
 
 
 def test_audit_log_that_cannot_be_opened_anew(reaper: Reaper, host: MiniHost,

@@ -106,6 +106,9 @@ Test(look, a_reload_begins_with_fresh_windows)
 	cr_assert_not_null(l.daemons);
 	l.daemon_count = 1;
 	l.daemons[0].id.pid = 4790;
+	l.helpers = calloc(1, sizeof(*l.helpers));
+	cr_assert_not_null(l.helpers);
+	l.helper_count = 1;
 	cr_assert_eq(history_kill(&l.history, clock_boot_ms()), 0);
 	cr_assert_eq(look_reconfigure(&l, config), 0);
 	e = history_find(&l.history, id);
@@ -115,7 +118,8 @@ Test(look, a_reload_begins_with_fresh_windows)
 	cr_expect_eq(e->looks, 0);
 	cr_expect_eq(e->daemon.pid, 0, "whose it was");
 	cr_expect_eq(e->class_index, -1);
-	cr_expect_eq(l.daemon_count, 1, "what was no worker is none");
+	cr_expect_eq(l.helper_count, 1, "what was no worker is none");
+	cr_expect_eq(l.daemon_count, 1, "nor what comes when its daemon has gone");
 	cr_expect_eq(l.daemons[0].class_index, -1, "its class may be another now");
 	cr_expect_eq(history_kills(&l.history, clock_boot_ms()), 1, "what limits kills stays");
 	look_close(&l);

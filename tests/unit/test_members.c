@@ -14,12 +14,12 @@
 	}
 
 /* What the last look saw of the daemon of ORPHAN(), and of others. */
-#define LAST(pid, sid, uid, class_index, newest)                                        \
+#define LAST(pid, sid, uid, class_index, last)                                          \
 	{                                                                               \
 		{ pid, CENSUS_START + (pid) }, { 4711, CENSUS_START + 4711 }, sid, uid, \
-			class_index, newest                                             \
+			class_index, last                                               \
 	}
-#define LAST_OF(pid) LAST(pid, 0, 1000, 0, CENSUS_START + 4795)
+#define LAST_OF(pid) LAST(pid, 0, 1000, 0, UNKNOWN_U64)
 #define LAST_DAEMON  LAST_OF(4790)
 
 static const struct row {
@@ -28,6 +28,7 @@ static const struct row {
 	struct tree_memory memory[CENSUS_MEMORY_MAX];
 	struct person people[CENSUS_MAX];
 	struct tree_daemon daemons[CENSUS_DAEMONS_MAX]; /* of the last look, by pid */
+	struct ident helpers[CENSUS_MEMORY_MAX];        /* likewise */
 } rows[] = {
 	{ "nobody", "", {}, { { 0 } } },
 	{ "a daemon and its workers, in order",
@@ -274,51 +275,111 @@ static const struct row {
 	  {},
 	  { INIT, JVM, ORPHAN(4801), { 4795, 4711, 4795, EXECED, "python3", DAEMON_ARGV } },
 	  { LAST_DAEMON } },
-	{ "born right after the last look",
+	{ "born by the look that missed its daemon, and not seen by it",
 	  "H4711 W4801/0o@4711",
-	  {},
-	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4790, 0, 1000, 0, CENSUS_START + 4800) } },
-	{ "born in the very tick of the last look: nobody can tell",
-	  "",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
 	  { LAST(4790, 0, 1000, 0, CENSUS_START + 4801) } },
-	{ "it was there before, as what a worker had forked and left behind",
+	{ "born when its daemon had gone: a worker has forked it",
 	  "",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4790, 0, 1000, 0, CENSUS_START + 4802) } },
-	{ "likewise, in the number's other session",
+	  { LAST(4790, 0, 1000, 0, CENSUS_START + 4800) } },
+	{ "likewise, but that daemon is of another session",
 	  "W4801/0o",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4790, 1, 1000, 0, CENSUS_START + 4802) } },
-	{ "it was there before, as a worker",
+	  { LAST(4790, 1, 1000, 0, CENSUS_START + 4800) } },
+	{ "likewise, but it was seen as a worker",
 	  "H4711 W4801/0o@4711",
 	  { SEEN(4801) },
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4790, 0, 1000, 0, CENSUS_START + 4802) } },
+	  { LAST(4790, 0, 1000, 0, CENSUS_START + 4800) } },
+	{ "it was seen as what a worker had forked and left behind",
+	  "H4711 l4801/0o@4711",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST_DAEMON },
+	  { { 7, 7 }, { 4801, CENSUS_START + 4801 }, { 4802, 7 } } },
+	{ "likewise, and its host has exited as well",
+	  "l4801/0o",
+	  {},
+	  { INIT, ORPHAN(4801) },
+	  { LAST_DAEMON },
+	  { { 4801, CENSUS_START + 4801 } } },
+	{ "likewise, and no daemon is known",
+	  "",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  {},
+	  { { 4801, CENSUS_START + 4801 } } },
+	{ "likewise, and the daemon is of another user",
+	  "",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4790, 0, 1001, 0, UNKNOWN_U64) },
+	  { { 4801, CENSUS_START + 4801 } } },
+	{ "likewise, and after a reload",
+	  "",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4790, 0, 1000, -1, UNKNOWN_U64) },
+	  { { 4801, CENSUS_START + 4801 } } },
+	{ "likewise, with an argv of no class",
+	  "",
+	  {},
+	  { INIT, JVM, { 4801, 1, 4790, FORKED, "a", "a" } },
+	  { LAST(4790, 0, 1000, -1, UNKNOWN_U64) },
+	  { { 4801, CENSUS_START + 4801 } } },
+	{ "likewise, and its daemon is a zombie",
+	  "H4711 l4801/0o@4711",
+	  {},
+	  { INIT, JVM, { 4790, 4711, 4790, ZOMBIE, "python3", NULL }, ORPHAN(4801) },
+	  { LAST_DAEMON },
+	  { { 4801, CENSUS_START + 4801 } } },
+	{ "likewise, and its daemon shows no argv",
+	  "",
+	  {},
+	  { INIT, JVM, { 4790, 4711, 4790, EXECED, "python3", NULL }, ORPHAN(4801) },
+	  { LAST_DAEMON },
+	  { { 4801, CENSUS_START + 4801 } } },
+	{ "one of that number was",
+	  "H4711 W4801/0o@4711",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST_DAEMON },
+	  { { 4801, 7 } } },
+	{ "it was seen with a worker, but as a daemon's child as well",
+	  "H4711 W4801/0o@4711",
+	  { SEEN(4801) },
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST_DAEMON },
+	  { { 4801, CENSUS_START + 4801 } } },
+	{ "a reload forgets whose workers there were: they are workers still",
+	  "W4801/0o",
+	  {},
+	  { INIT, JVM, ORPHAN(4801) },
+	  { LAST(4790, 0, 1000, -1, CENSUS_START + 4801) } },
 	{ "a daemon whose host is not known",
 	  "W4801/0o",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { { { 4790, CENSUS_START + 4790 }, { 0 }, 0, 1000, 0, 0 } } },
+	  { { { 4790, CENSUS_START + 4790 }, { 0 }, 0, 1000, 0, UNKNOWN_U64 } } },
 	{ "a daemon of another session",
 	  "W4801/0o",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4790, 1, 1000, 0, 0) } },
+	  { LAST(4790, 1, 1000, 0, UNKNOWN_U64) } },
 	{ "another user's daemon",
 	  "W4801/0o",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4790, 0, 1001, 0, 0) } },
+	  { LAST(4790, 0, 1001, 0, UNKNOWN_U64) } },
 	{ "a daemon of another class",
 	  "W4801/0o",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { LAST(4790, 0, 1000, 1, 0) } },
+	  { LAST(4790, 0, 1000, 1, UNKNOWN_U64) } },
 	{ "the last look saw no daemon of that number",
 	  "W4801/0o",
 	  {},
@@ -339,7 +400,7 @@ static const struct row {
 	  "W4801/0o",
 	  {},
 	  { INIT, JVM, ORPHAN(4801) },
-	  { { { 4790, CENSUS_START + 4790 }, { 4711, 7 }, 0, 1000, 0, 0 } } },
+	  { { { 4790, CENSUS_START + 4790 }, { 4711, 7 }, 0, 1000, 0, UNKNOWN_U64 } } },
 	{ "a daemon that lives still",
 	  "H4711 D4790/4711/pyspark:1 W4801/4790@4711",
 	  {},
@@ -383,12 +444,16 @@ static const struct row {
 
 static struct tree_input input(const struct row *r)
 {
-	struct tree_input in = { .memory = r->memory, .daemons = r->daemons };
+	struct tree_input in = { .memory = r->memory,
+				 .daemons = r->daemons,
+				 .helpers = r->helpers };
 
 	while (in.memory_count < CENSUS_MEMORY_MAX && r->memory[in.memory_count].id.pid)
 		in.memory_count++;
 	while (in.daemon_count < CENSUS_DAEMONS_MAX && r->daemons[in.daemon_count].id.pid)
 		in.daemon_count++;
+	while (in.helper_count < CENSUS_MEMORY_MAX && r->helpers[in.helper_count].pid)
+		in.helper_count++;
 	return in;
 }
 
@@ -487,7 +552,7 @@ Test(members, what_the_last_look_says_without_a_host)
 {
 	const struct row r = {
 		.people = { INIT, ORPHAN(4801) },
-		.daemons = { { { 4790, CENSUS_START + 4790 }, { 0 }, 0, 1000, 0, 0 } },
+		.daemons = { { { 4790, CENSUS_START + 4790 }, { 0 }, 0, 1000, 0, UNKNOWN_U64 } },
 	};
 	struct tree_input in = input(&r);
 	struct audit a = people(&r);
@@ -498,18 +563,29 @@ Test(members, what_the_last_look_says_without_a_host)
 	audit_done(&a);
 }
 
-/* It is listed for its orphan's sake. */
+/* It is listed for the sake of its orphan, or of what one left behind. */
 Test(members, without_memory_for_the_host_of_an_orphan)
 {
-	const struct row r = { .people = { INIT, JVM, ORPHAN(4801) }, .daemons = { LAST_DAEMON } };
-	struct tree_input in = input(&r);
-	struct audit a = people(&r);
+	static const struct row orphans[] = {
+		{ .people = { INIT, JVM, ORPHAN(4801) }, .daemons = { LAST_DAEMON } },
+		{ .people = { INIT, JVM, ORPHAN(4801) },
+		  .daemons = { LAST_DAEMON },
+		  .helpers = { { 4801, CENSUS_START + 4801 } } },
+	};
 
-	grow_fail_at(2);
-	cr_expect_eq(tree_build(&a, &in), -ENOMEM);
-	cr_expect(grow_has_failed());
-	cr_expect_eq(a.host_count, 0);
-	audit_done(&a);
+	for (size_t i = 0; i < ARRAY_SIZE(orphans); i++) {
+		struct tree_input in = input(&orphans[i]);
+
+		for (unsigned call = 1; call <= 2; call++) {
+			struct audit a = people(&orphans[i]);
+
+			grow_fail_at(call);
+			cr_expect_eq(tree_build(&a, &in), -ENOMEM);
+			cr_expect(grow_has_failed());
+			cr_expect_eq(a.host_count, 0);
+			audit_done(&a);
+		}
+	}
 }
 
 Test(members, the_host_of_a_daemon_that_outlives_it)

@@ -309,7 +309,7 @@ Test(tree, what_is_told_of_daemons)
 	for (size_t i = 0; i < COUNT; i++) {
 		cr_expect(ident_equal(told[i].id, a.daemons[i].id));
 		cr_expect_eq(told[i].host.pid, i == PLAIN ? 4711 : 0, "%zu", i);
-		cr_expect_eq(told[i].newest, CENSUS_START + 4790);
+		cr_expect_eq(told[i].last, UNKNOWN_U64);
 	}
 	cr_expect(ident_equal(told[PLAIN].host, census_ident(4711)));
 	cr_expect_eq(told[PLAIN].sid, 77);
@@ -324,11 +324,22 @@ static const struct {
 	pid_t sid; /* of the one that is left */
 	struct person people[CENSUS_MAX];
 	uint64_t start; /* of the daemon before; 0: as the census has it */
+	uint64_t last, want_last;
 } deaths[] = {
-	{ "one is left in its group",
+	{ "one is left in its group: this look is the first to miss it",
 	  2,
 	  0,
-	  { INIT, JVM, DAEMON, { 4801, 1, 4799, FORKED, "a", NULL } } },
+	  { INIT, JVM, DAEMON, { 4801, 1, 4799, FORKED, "a", NULL } },
+	  0,
+	  UNKNOWN_U64,
+	  CENSUS_START + 4801 },
+	{ "another look was",
+	  2,
+	  0,
+	  { INIT, JVM, DAEMON, { 4801, 1, 4799, FORKED, "a", NULL } },
+	  0,
+	  99,
+	  99 },
 	{ "and it is a zombie itself",
 	  2,
 	  0,
@@ -336,7 +347,10 @@ static const struct {
 	    JVM,
 	    DAEMON,
 	    { 4799, 4711, 4799, ZOMBIE, "a", NULL },
-	    { 4801, 1, 4799, FORKED, "a", NULL } } },
+	    { 4801, 1, 4799, FORKED, "a", NULL } },
+	  0,
+	  UNKNOWN_U64,
+	  CENSUS_START + 4801 },
 	{ "only a zombie is left",
 	  1,
 	  0,
@@ -350,10 +364,13 @@ static const struct {
 	  1,
 	  0,
 	  { INIT, JVM, DAEMON, { 4799, 4711, 4799, ZOMBIE, "a", NULL } } },
-	{ "it is about to die, and has no argv any more",
+	{ "it is about to die, and has no argv any more: it is there",
 	  2,
 	  0,
-	  { INIT, JVM, DAEMON, { 4799, 1, 4799, EXECED, "a", NULL } } },
+	  { INIT, JVM, DAEMON, { 4799, 1, 4799, EXECED, "a", NULL } },
+	  0,
+	  UNKNOWN_U64,
+	  UNKNOWN_U64 },
 	{ "another has its number",
 	  1,
 	  0,
@@ -368,7 +385,9 @@ static const struct {
 Test(tree, the_dead_are_told_while_their_group_is_there)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(deaths); i++) {
-		struct tree_daemon before = { .id = census_ident(4799), .uid = 7, .newest = 99 };
+		struct tree_daemon before = { .id = census_ident(4799),
+					      .uid = 7,
+					      .last = deaths[i].last };
 		struct tree_input in = { 0 };
 		struct audit a = census(deaths[i].people);
 		struct proc *left = snapshot_find(&a.snapshot, 4801);
@@ -383,7 +402,8 @@ Test(tree, the_dead_are_told_while_their_group_is_there)
 			     deaths[i].why);
 		cr_expect_eq(told[0].id.pid, 4790, "by number: %s", deaths[i].why);
 		if (deaths[i].want == 2)
-			cr_expect(told[1].uid == 7 && told[1].newest == 99, "%s", deaths[i].why);
+			cr_expect(told[1].uid == 7 && told[1].last == deaths[i].want_last, "%s",
+				  deaths[i].why);
 		audit_done(&a);
 	}
 }
@@ -398,9 +418,46 @@ Test(tree, who_lives_is_told_once)
 	cr_assert_eq(tree_build(&a, &in), 0);
 	cr_assert_eq(tree_daemons(&a, NULL, 0, told), 1);
 	told[1] = told[0];
-	told[1].newest = 1;
+	told[1].last = 1;
 	cr_expect_eq(tree_daemons(&a, &told[1], 1, told), 1);
-	cr_expect_eq(told[0].newest, CENSUS_START + 4790);
+	cr_expect_eq(told[0].last, UNKNOWN_U64);
+	audit_done(&a);
+}
+
+/* By identity; who exec'ed is no worker in any case. */
+Test(tree, forks_of_workers_are_told_while_they_are_there)
+{
+	enum {
+		LATER = 4804
+	};
+	const struct person who[CENSUS_MAX] = {
+		INIT,
+		JVM,
+		DAEMON,
+		WORKER(4801),
+		{ 4802, 4801, 4790, FORKED, "python3", NULL },
+		{ 4803, 4801, 4790, EXECED, "sh", NULL },
+		{ LATER, 1, 4790, FORKED, "python3", NULL },
+		{ 4805, 1, 4500, FORKED, "python3", NULL },
+	};
+	const struct ident before[] = {
+		{ 4800, CENSUS_START + 4800 }, /* gone */
+		{ 4802, CENSUS_START + 4802 },
+		{ 4804, 7 }, /* another had its number */
+		{ 4805, CENSUS_START + 4805 },
+	};
+	struct tree_input in = { 0 };
+	struct audit a = census(who);
+	struct ident told[ARRAY_SIZE(who) + ARRAY_SIZE(before)];
+
+	cr_assert_eq(tree_build(&a, &in), 0);
+	cr_assert_eq(tree_helpers(&a, before, ARRAY_SIZE(before), told), 3);
+	cr_expect(ident_equal(told[0], census_ident(4802)), "once");
+	cr_expect(ident_equal(told[1], census_ident(LATER)));
+	cr_expect(ident_equal(told[2], census_ident(4805)));
+	cr_assert_eq(tree_helpers(&a, NULL, 0, told), 2);
+	cr_expect(ident_equal(told[0], census_ident(4802)));
+	cr_expect(ident_equal(told[1], census_ident(LATER)));
 	audit_done(&a);
 }
 
@@ -410,6 +467,7 @@ Test(tree, nobody_is_told_of_where_there_is_no_daemon)
 	struct audit a = census(who);
 
 	cr_expect_eq(tree_daemons(&a, NULL, 0, NULL), 0);
+	cr_expect_eq(tree_helpers(&a, NULL, 0, NULL), 0);
 	audit_done(&a);
 }
 
