@@ -50,6 +50,7 @@ EQUAL: dict[str, dict[str, str]] = {
         "exits_ask: `count > CRASHES_MAX` with >=":
             "of exactly so many none is left out either way",
         "exits_ask: `ret->count` is true": "memcpy() of no bytes copies nothing",
+        "insert: `all[at - 1].at_ms > crash->at_ms` with >=": "of two of one moment either may be first",
     },
     "src/correlate/growth.c": {
         "growth_prune: `kept != i` is true": "a series that is copied onto itself stays as it is",
@@ -89,6 +90,8 @@ EQUAL: dict[str, dict[str, str]] = {
         "ledger_case_worker: `id.pid` is true":
             "no record names a worker 0, and no pair of ports is 0",
         "resolve: `err < 0` is false": NO_MEMORY,
+        "resolve: `q->lport` is true": "no record names the port 0",
+        "resolve: `q->dport` is true": "no record names the port 0",
     },
     "src/correlate/ledger_index.c": {
         "ledger_index_put: `err < 0` is false": NO_MEMORY,
@@ -114,6 +117,7 @@ EQUAL: dict[str, dict[str, str]] = {
             "where no moment was found nobody looks at the end",
         "quiet_from: `from != UNKNOWN_U64` is true, 2":
             "where no moment was found the next turn does nothing",
+        "quiet_from: `from != UNKNOWN_U64` is true, 3": "no gap ends later, so a search from there finds none",
     },
     "src/correlate/ledger_scope.c": {
         "ledger_scope_new: `!s` is false": NO_MEMORY,

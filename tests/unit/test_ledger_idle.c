@@ -27,6 +27,13 @@ static void stopped_for_25s(struct ledger_question *q)
 		seen_running[i] += 24000;
 }
 
+static void stopped_for_20s(struct ledger_question *q)
+{
+	ran_all_the_time(q);
+	for (size_t i = 60; i < 300; i++)
+		seen_running[i] += 19000;
+}
+
 static void ran_until_50s(struct ledger_question *q)
 {
 	ran_all_the_time(q);
@@ -209,6 +216,10 @@ static const struct script_row idle[] = {
 	  ALL SERVED "9000 beat n=*\n120000 beat n=*",
 	  "ended 0/1 end=8000 idle@120000 tasks=17",
 	  ran_all_the_time },
+	{ .why = "T10: our looks, with 20 s between two",
+	  ALL SERVED "9000 beat n=*\n120000 beat n=*",
+	  "ended 0/1 end=8000 idle@120000 tasks=17",
+	  stopped_for_20s },
 	{ .why = "T10: one stop of more than 20 s: the stretch begins after it",
 	  ALL SERVED "9000 beat n=*\n184999 beat n=*\n185000 beat n=*",
 	  "ended 0/1 end=8000 idle@185000 tasks=17",

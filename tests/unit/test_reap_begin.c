@@ -59,13 +59,16 @@ int __wrap_look_take(struct look *l, struct audit *ret)
 	return 0;
 }
 
-static bool no_intent; /* there is no memory for it */
+static unsigned intents_refused; /* so many, from the next on: there is no memory for them */
 
 int __real_json_intent(const struct json_intent *intent, struct buf *ret);
 int __wrap_json_intent(const struct json_intent *intent, struct buf *ret);
 int __wrap_json_intent(const struct json_intent *intent, struct buf *ret)
 {
-	return no_intent ? -ENOMEM : __real_json_intent(intent, ret);
+	if (!intents_refused)
+		return __real_json_intent(intent, ret);
+	intents_refused--;
+	return -ENOMEM;
 }
 
 bool __real_look_pause(const struct look *l, uint64_t ms);
@@ -357,13 +360,15 @@ Test(reap_begin, without_intents_on_the_disk_nobody_is_ended)
 
 Test(reap_begin, without_an_intent_of_each_nobody_is_ended)
 {
-	static struct sweep s;
+	for (unsigned i = 1; i <= 2; i++) {
+		static struct sweep s;
 
-	sweep_make(&s);
-	no_intent = true;
-	expect_held(&s, begin(&s), -ENOMEM, REAP_INTENTS);
-	no_intent = false;
-	sweep_done(&s);
+		sweep_make(&s);
+		intents_refused = i;
+		expect_held(&s, begin(&s), -ENOMEM, REAP_INTENTS);
+		intents_refused = 0;
+		sweep_done(&s);
+	}
 }
 
 /* A helper that a guard kept is told of once, and its worker is held. */
