@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +18,7 @@
 TestSuite(pin, .timeout = 60);
 
 /* What the kernel is made to say. */
-static int pidfd_error, set_limit_error;
+static int pidfd_error, set_limit_error, stat_error;
 static unsigned get_limit_fails; /* the call of that number, from now on */
 
 int __real_pidfd_open(pid_t pid, unsigned flags);
@@ -45,6 +47,14 @@ int __wrap_getrlimit(int what, struct rlimit *limit)
 	return -1;
 }
 
+int __real_fstatat(int fd, const char *path, struct stat *ret, int flags);
+int __wrap_fstatat(int fd, const char *path, struct stat *ret, int flags);
+int __wrap_fstatat(int fd, const char *path, struct stat *ret, int flags)
+{
+	errno = stat_error ? stat_error : errno;
+	return stat_error ? -1 : __real_fstatat(fd, path, ret, flags);
+}
+
 Test(pin, opens_a_living_process)
 {
 	pid_t pid = live_start(live_pause, NULL);
@@ -58,6 +68,7 @@ Test(pin, opens_a_living_process)
 	pidfd = pin_pidfd(dirfd, pid);
 	cr_assert_geq(pidfd, 0);
 	cr_assert(fcntl(pidfd, F_GETFD) & FD_CLOEXEC);
+	errno = EXDEV; /* it is not what is said of one that lives */
 	cr_assert_eq(pin_wait(pidfd, 0), 0);
 	live_end(pid);
 }
@@ -158,6 +169,27 @@ Test(pin, a_pin_outlives_its_process_and_names_no_other)
 	cr_assert_eq(pin_pidfd(dirfd, pid), -ESRCH);
 	/* The number in another's hands: what is pinned is still nobody. */
 	cr_assert_eq(pin_pidfd(dirfd, getpid()), -ESRCH);
+}
+
+/* Kernels differ in how they say that a pinned process is gone. */
+Test(pin, what_the_kernel_says_of_a_pin)
+{
+	static const struct {
+		int error;
+		int r;
+	} rows[] = {
+		{ ENOENT, -ESRCH },
+		{ ESRCH, -ESRCH },
+		{ EACCES, -EACCES },
+	};
+	_cleanup_close_ int dirfd = pin_open(getpid());
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		stat_error = rows[i].error;
+		cr_expect_eq(pin_pidfd(dirfd, getpid()), rows[i].r, "%s", strerror(rows[i].error));
+		cr_expect_not(pin_alive(dirfd));
+	}
+	stat_error = 0;
 }
 
 Test(pin, as_many_descriptors_as_allowed)
