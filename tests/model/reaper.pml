@@ -20,8 +20,8 @@
  *   LIVE STEADY REACH   what is asked instead of "nobody comes to harm"; see the end of the file
  *
  * Not here, since no order of steps matters to it: how a reset, an exact lookup or a socket of the worker's own
- * is told from the task socket's end, the queues at the host's end, a wait that is unknown, pid 1, kernel
- * threads and reaper's own ancestors, the operator's word. tools/mutate-guards breaks those where they are
+ * is told from the task socket's end, the queues at the host's end, pid 1, kernel threads and reaper's own
+ * ancestors, the operator's word. tools/mutate-guards breaks those where they are
  * decided, in correlate/task_socket.c, decide/fence.c and decide/guard.c.
  */
 #ifndef NW
@@ -64,6 +64,12 @@
  * RESET	a host may write to a worker that has signed off: if it is dead, the task fails
  * HELD		others trace the worker, stop it, freeze it in D or dump its core
  * DARK		the worker's evidence may be unreadable
+ * DEVICE	user code may work in a call that reaper does not know: a device does something for it
+ * TURNS	the worker may become another program, or another user's
+ * SWITCHED	the operator may switch the proof off, and on again
+ * PARTLY	some of the host's log may be still to be read
+ * SOME		the host may say of its log that it has not every task in it (`tasks=some`)
+ * LISTS	the beats of its log list whom it has, whatever else proves
  * KINDS	a process that looks like the worker may be somebody else
  * YOUNG	a newborn has its daemon's signal handlers, for less than a tick; `timeout` is shorter
  *		than that
@@ -101,9 +107,10 @@ bit off[NW];		/* it has said that it will not serve again */
 #define NEWBORN		5	/* read(), the task socket is held by one descriptor */
 #define RECV_OWN	6	/* user code: recv(1024) on a socket of its own */
 #define RECV_DUP	7	/* user code: recv(1024) on a dup of the task socket, four descriptors */
+#define AT_DEVICE	8	/* user code: asleep in a call that reaper does not know, and at work there */
 byte at[NW];
 #define USER_CODE	(at[0] == WORKS || at[0] == BLOCKED || at[0] == WRITES || \
-			 at[0] == RECV_OWN || at[0] == RECV_DUP)
+			 at[0] == RECV_OWN || at[0] == RECV_DUP || at[0] == AT_DEVICE)
 
 /* The host's end of its task socket */
 #define OPEN		0
@@ -135,7 +142,9 @@ byte kind = 0;		/* what looks like worker 0 is */
 #define FOREIGN		3	/* another user's */
 #define NAMESPACE	4	/* of another pid namespace */
 #define PROTECTED	5	/* one that the operator protects */
+#define PROGRAM		6	/* another program: the worker called execve(2) */
 bit dark = 0;
+bit switched_off = 0;	/* the proof, by the operator */
 bit grown = 0;		/* YOUNG: a tick has passed since its birth */
 
 /* ---- What the logs say ---- */
@@ -144,6 +153,10 @@ bit log_end[2];
 bit bound[2];		/* worker 0 is bound to the task; this record may be lost */
 bit log_retired = 0;
 bit broken = 0;		/* nothing of the host's log arrives any more */
+bit behind = 0;		/* PARTLY: what the host logs now is not read yet */
+bit bound_unread = 0;		/* PARTLY: that worker 0 is bound to a task is not read yet */
+bit every = 1;		/* SOME: the host says that every task is in its log */
+bit listed = 0;		/* LISTS: its last beat lists worker 0 */
 #define ANY_BOUND	(bound[0] || bound[1])
 #define ALL_ENDED	((!bound[0] || log_end[0]) && (!bound[1] || log_end[1]))
 #define ANY_OPEN	((log_begin[0] && !log_end[0]) || (log_begin[1] && !log_end[1]))
@@ -249,7 +262,7 @@ inline fork(w)
 	alive[w] = 1; at[w] = NEWBORN; link[w] = OPEN;
 	if
 	:: w == 0 ->
-		late = 0; settled = 0; grown = 0;
+		late = 0; settled = 0; grown = 0; listed = 0;
 #ifndef RP_BEFOREBIRTH
 		unlisted = 0; BY_BEATS(gap = 1;)
 #endif
@@ -266,11 +279,39 @@ inline fork(w)
 }
 
 /* ---- The host: its tasks, its pool, its daemon ---- */
+#ifdef PARTLY
+/* Records bear the time at which they were written: a task that is read late ends the stretch all the same. */
+inline reads(t)
+{
+	if
+	:: task[t] != UNBORN && !log_begin[t] -> log_begin[t] = 1; BY_STRETCH(dirty = 1; stretch = 0)
+	:: else -> skip
+	fi;
+	if
+	:: task[t] == OVER && !log_end[t] ->
+		log_end[t] = 1; changed = 1; late = 0; settled = 0; BY_STRETCH(dirty = 1; stretch = 0)
+	:: else -> skip
+	fi
+}
+#endif
+
 inline begins(t)
 {
 	task[t] = RUNS;
+#if defined(PARTLY)
+	if
+	:: !behind -> reads(t)
+	:: else -> skip
+	fi
+#elif defined(SOME)
+	if
+	:: log_begin[t] = 1; dirty = 1
+	:: !every -> skip
+	fi
+#else
 	BY_STRETCH(dirty = 1;)
-#ifndef LATEBEGIN
+#endif
+#if !defined(LATEBEGIN) && !defined(PARTLY) && !defined(SOME)
 	if
 	:: !broken -> log_begin[t] = 1
 	:: else -> skip
@@ -292,12 +333,17 @@ inline gives_up(w, t)
 }
 
 /* Whom its task has still leased is closed or forgotten. */
+#ifdef SOME
+#define LOGS_END(t)	log_begin[t]
+#else
+#define LOGS_END(t)	(!broken && !behind)
+#endif
 inline ends(t)
 {
 	task[t] = OVER;
-	BY_STRETCH(dirty = 1;)
+	BY_STRETCH(if :: LOGS_END(t) || broken -> dirty = 1 :: else -> skip fi;)
 	if
-	:: !broken ->
+	:: LOGS_END(t) ->
 		log_end[t] = 1; changed = 1;
 		if
 		:: bound[t] ->
@@ -460,7 +506,7 @@ proctype Worker(byte w) provided (GOES_ON)
 		:: skip
 		fi;
 		if
-		:: w == 0 -> bound[job[w]] = 1
+		:: w == 0 -> bound[job[w]] = 1; bound_unread = behind
 		:: skip
 		fi }
 	:: atomic { w == 0 && MOVES && at[w] == WORKS ->
@@ -470,8 +516,11 @@ proctype Worker(byte w) provided (GOES_ON)
 		:: at[w] = WRITES
 		:: at[w] = RECV_OWN
 		:: at[w] = RECV_DUP
+#ifdef DEVICE
+		:: at[w] = AT_DEVICE
+#endif
 		fi }
-	:: atomic { MOVES && (at[w] == BLOCKED || at[w] == RECV_OWN || at[w] == RECV_DUP ||
+	:: atomic { MOVES && (at[w] == BLOCKED || at[w] == RECV_OWN || at[w] == RECV_DUP || at[w] == AT_DEVICE ||
 			      (at[w] == WRITES && HOST_RUNS && use[w] == LEASED)) ->
 		at[w] = WORKS; progress(w) }
 	:: atomic { MOVES && at[w] == WORKS && use[w] == LEASED ->
@@ -492,7 +541,8 @@ proctype Worker(byte w) provided (GOES_ON)
 }
 
 /* ---- Others ---- */
-#if defined(HELD) || defined(DARK)
+#if defined(HELD) || defined(DARK) || defined(TURNS) || defined(SWITCHED) || defined(PARTLY)
+#define OTHERS
 proctype Others() provided (GOES_ON)
 {
 	do
@@ -508,6 +558,20 @@ proctype Others() provided (GOES_ON)
 #endif
 #ifdef DARK
 	:: atomic { dark = !dark }
+#endif
+#ifdef TURNS
+	:: atomic { alive[0] && kind == WORKER ->
+		if
+		:: kind = PROGRAM
+		:: kind = FOREIGN
+		fi }
+#endif
+#ifdef SWITCHED
+	:: atomic { switched_off = !switched_off }
+#endif
+#ifdef PARTLY
+	:: atomic { !behind -> behind = 1 }
+	:: atomic { behind -> behind = 0; bound_unread = 0; reads(0); reads(1) }
 #endif
 	od
 }
@@ -565,6 +629,9 @@ proctype Clock() provided (GOES_ON)
 #endif
 #endif
 		BY_BEATS(gap = 1;)
+#ifdef LISTS
+		listed = (use[0] == POOLED || use[0] == LEASED);
+#endif
 		BY_MARKERS(settled = settled || (ANY_BOUND && ALL_ENDED);)
 #ifdef YOUNG
 		grown = alive[0];
@@ -615,12 +682,18 @@ inline not_listed()
 	fi
 }
 
-inline beat(listed)
+/* Nor does a run need that two beats are the latest ones. */
+#ifdef RP_NOTLATEST
+#define FORGET_UNLISTED	skip
+#else
+#define FORGET_UNLISTED	unlisted = 0
+#endif
+inline beat(has_it)
 {
 	if
-	:: listed ->
+	:: has_it ->
 		if
-		:: unlisted = 0
+		:: FORGET_UNLISTED
 #ifdef LOSTREC
 		:: not_listed()
 #endif
@@ -718,6 +791,22 @@ proctype Beat() provided (GOES_ON)
 #define BEAT_FOLLOWS	(!broken)
 #endif
 
+#ifdef G_NOWHOLE			/* what is still to be read is nothing */
+#define LOG_WHOLE	1
+#else
+#define LOG_WHOLE	(!behind)
+#endif
+#ifdef ID_NOEVERY			/* whatever the host says of its log */
+#define EVERY_TASK	1
+#else
+#define EVERY_TASK	every
+#endif
+#ifdef ID_NOLIST			/* whom its last beat lists */
+#define NOT_LISTED	1
+#else
+#define NOT_LISTED	(!listed)
+#endif
+
 #if defined(F_SIGNED)
 #define FENCE		SIGNS_OFF
 #elif defined(F_PEER)
@@ -725,20 +814,20 @@ proctype Beat() provided (GOES_ON)
 #elif defined(F_GONE)
 #define FENCE		HOST_GONE
 #elif defined(F_RETIRED)
-#define FENCE		log_retired
+#define FENCE		(log_retired && LOG_WHOLE)
 #elif defined(F_DECL)
 #define FENCE		TASKS_ENDED
 #elif defined(F_REP)
 #define FENCE		(TASKS_ENDED && unlisted >= BEATS)
 #elif defined(F_IDLE)
-#define FENCE		(TASKS_ENDED && IDLE && BEAT_FOLLOWS)
+#define FENCE		(TASKS_ENDED && IDLE && BEAT_FOLLOWS && LOG_WHOLE && EVERY_TASK && NOT_LISTED)
 #endif
 
 /* ---- The guards ----
- * Those of src/decide/guard.c: running ASLEEP; unread-bytes NO_BYTES and NO_WRITER; open-task NO_OPEN_TASK;
- * too-young OLD_ENOUGH; traced, stopped, uninterruptible, dumping LEFT_ALONE; self and ancestor, foreign-uid,
- * other-pidns, protected OURS (and hosts and daemons, which are no workers in the first place); unreadable and
- * unknown-wait EVIDENCE; changed and progress SAME.
+ * Those of src/decide/guard.c: vanished THERE; running ASLEEP; unread-bytes NO_BYTES and NO_WRITER; open-task
+ * NO_OPEN_TASK; too-young OLD_ENOUGH; traced, stopped, uninterruptible, dumping LEFT_ALONE; self and ancestor,
+ * foreign-uid, other-pidns, protected OURS (and hosts and daemons, which are no workers in the first place);
+ * unreadable EVIDENCE; unknown-wait KNOWN_WAIT; fence-off SWITCHED_ON; progress SAME; changed STILL_OURS.
  */
 /* A held one does not run, and would if it were let. */
 #ifdef G_NORUNNING
@@ -766,7 +855,7 @@ proctype Beat() provided (GOES_ON)
 #endif
 /* The kernel knows better than a log that lost its end; for `task-ended` it is a part of the proof. */
 #if defined(F_RETIRED) && !defined(G_NOOPEN)
-#define NO_OPEN_TASK	ALL_ENDED
+#define NO_OPEN_TASK	(ALL_ENDED || bound_unread)
 #else
 #define NO_OPEN_TASK	1
 #endif
@@ -781,16 +870,36 @@ proctype Beat() provided (GOES_ON)
 #ifndef G_NOKIND
 #define G_NOKIND	0		/* the one kind that is no objection */
 #endif
+#ifndef G_NOTURN
+#define G_NOTURN	0		/* the one kind that the second look does not see */
+#endif
+#ifdef G_NOVANISHED
+#define THERE		1
+#else
+#define THERE		alive[0]
+#endif
+#if defined(DEVICE) && !defined(G_NOWAIT)
+#define KNOWN_WAIT	(at[0] != AT_DEVICE)
+#else
+#define KNOWN_WAIT	1
+#endif
+#ifdef G_NOSWITCH
+#define SWITCHED_ON	1
+#else
+#define SWITCHED_ON	(!switched_off)
+#endif
 #define LEFT_ALONE	(held == 0 || held == G_NOHELD)
 #define OURS		(kind == WORKER || kind == G_NOKIND)
-#define BY_EVIDENCE	(ASLEEP && RESTED && NO_BYTES)
+#define STILL_OURS	(OURS || kind == G_NOTURN)
+#define BY_EVIDENCE	(ASLEEP && KNOWN_WAIT && RESTED && NO_BYTES)
 #ifdef G_NODARK				/* what cannot be read objects to nothing */
 #define EVIDENCE	(dark || BY_EVIDENCE)
 #else
 #define EVIDENCE	(!dark && BY_EVIDENCE)
 #endif
-#define DUE		(alive[0] && FENCE && EVIDENCE && NO_WRITER && NO_OPEN_TASK && OLD_ENOUGH && \
-			 LEFT_ALONE && OURS)
+#define DUE_IF(ours)	(THERE && FENCE && SWITCHED_ON && EVIDENCE && NO_WRITER && NO_OPEN_TASK && \
+			 OLD_ENOUGH && LEFT_ALONE && (ours))
+#define DUE		DUE_IF(OURS)
 
 /* ---- Reaper ---- */
 #ifdef G_NOPROGRESS
@@ -808,13 +917,14 @@ proctype Beat() provided (GOES_ON)
 #elif defined(D_ONELOOK)
 #define STILL_DUE	1
 #else
-#define STILL_DUE	(DUE && SAME && LONG_ENOUGH)
+#define STILL_DUE	(DUE_IF(STILL_OURS) && SAME && LONG_ENOUGH)
 #endif
 #ifdef D_NOPIN				/* kill(2) by number */
 #define PINNED		1
 #else
 #define PINNED		(pin == reborn)
 #endif
+#define NOBODY		2		/* who is gone cannot be pinned */
 
 /* Whom its host neither uses nor will use. */
 #define LEAKED		(use[0] == GIVEN_UP || use[0] == CLOSED || (!host && !child))
@@ -825,7 +935,7 @@ proctype Beat() provided (GOES_ON)
 #if defined(YOUNG)
 #define ALIVE_AND_KICKING	(at[0] == WORKS)
 #else				/* a doomed task that still works */
-#define ALIVE_AND_KICKING	(USER_CODE && (at[0] == WORKS || !rested))
+#define ALIVE_AND_KICKING	(USER_CODE && (at[0] == WORKS || at[0] == AT_DEVICE || !rested))
 #endif
 #define ASKED		(BUSY(0) && unread[0])			/* a running task waits for its answer */
 #define IN_HANDS	(held != 0 && at[0] == WORKS)		/* it works, and others hold it */
@@ -841,7 +951,7 @@ proctype Beat() provided (GOES_ON)
 #elif defined(YOUNG)
 #define HARM		(ALIVE_AND_KICKING || TOO_YOUNG)
 #else
-#define HARM		(ALIVE_AND_KICKING || ASKED || IN_HANDS || kind != WORKER)
+#define HARM		(ALIVE_AND_KICKING || ASKED || IN_HANDS || kind != WORKER || switched_off)
 #endif
 
 #if defined(LIVE) || defined(STEADY)
@@ -860,10 +970,10 @@ proctype Beat() provided (GOES_ON)
 
 proctype Reaper() provided (GOES_ON)
 {
-	bit pin;
+	byte pin;
 
 	do
-	:: atomic { DUE -> pin = reborn; changed = 0; ticked = 0; taken = 0 };
+	:: atomic { DUE -> pin = (alive[0] -> reborn : NOBODY); changed = 0; ticked = 0; taken = 0 };
 		if
 		:: atomic { STILL_DUE -> DECIDES };
 			/* Whatever happens here: the pin and the proof must outlast it. */
@@ -891,6 +1001,12 @@ init
 		:: kind = PROTECTED
 		fi;
 #endif
+#ifdef SOME
+		if
+		:: every = 1
+		:: every = 0
+		fi;
+#endif
 		run Host();
 		run Monitor();
 		run Lease(0);
@@ -899,7 +1015,7 @@ init
 		run Lease(1);
 		run Worker(1);
 #endif
-#if defined(HELD) || defined(DARK)
+#ifdef OTHERS
 		run Others();
 #endif
 		run Clock();
