@@ -72,6 +72,9 @@ PROMISES = [
         "\tif (!ident_equal(first->id, second->id))\n", "\tif (false)\n", "correlate_looks::differences"),
     Row("N1", "two looks at another program or user differ", "src/correlate/correlate.c",
         '\t\treturn "its identity changed";\n', "\t\treturn NULL;\n", "correlate_looks::differences"),
+    Row("N1", "who cannot be pinned is no victim", "src/app/reap.c",
+        "\tif (err < 0)\n\t\treturn err;\n\tv[r->count++].worker = worker;\n", "\tv[r->count++].worker = worker;\n",
+        "tests/system/test_bad_days.py::test_kernel_without_pidfds"),
 
     # N2: a proof
     Row("N2", "peer-closed asks for the host's end", "src/decide/fence.c",

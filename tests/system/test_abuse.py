@@ -59,14 +59,16 @@ def setuid_python(workdir: pathlib.Path, hosts: pathlib.Path) -> list[str]:
 
 
 def test_setuid_program(reaper: Reaper, start_host: StartHost, setuid_python: list[str]) -> None:
-    """Its argv and its sockets are the user's, its uid is root's: a user may start it, not end it."""
-    host = start_host(uid=PRIVATE_UID, prefix=setuid_python)
-    leak, = host.daemon().leak()
+    """Its argv and its sockets are the user's, its uid is root's: a user may start it, not end it. What
+    that user leaks beside it is ended all the same."""
+    host, plain = start_host(uid=PRIVATE_UID, prefix=setuid_python), start_host(uid=PRIVATE_UID)
+    (leak,), (control,) = host.daemon().leak(), plain.daemon().leak()
     assert os.stat(f"/proc/{leak.pid}").st_uid == 0
+    reaper.wait_due(control)
     time.sleep(DUE_S)
-    result = reaper.sweep(host).expect(0)
+    result = reaper.sweep((host, plain)).expect(0)
     assert result.verdict(leak) == ("keep", "foreign-uid"), result
-    assert leak.is_alive()
+    assert leak.is_alive() and result.acted_on == {control.pid}
 
 
 @needs_strace

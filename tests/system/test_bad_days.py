@@ -7,6 +7,7 @@ Steps of the wall clock are left to the unit tests: this machine's clock is not 
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 import subprocess
 import time
@@ -268,16 +269,47 @@ def test_pids_that_vanish(reaper: Reaper, daemon: Daemon) -> None:
     assert pooled.serves()
 
 
+@needs_strace
 def test_workers_that_vanish(reaper: Reaper, daemon: Daemon) -> None:
-    """The host opens and ends workers while reaper looks at them."""
-    for _ in range(4):
-        with reaper.begin("--json", "sweep", host=daemon.host,
-                          settings={"policy.timeout": "1h"}) as running:
-            while running.process.poll() is None:
-                worker = daemon.open()
-                worker.task("signoff")
-                worker.close()
-            running.result().expect(0)
+    """Half of those who are to be ended leave by themselves between the look that plans it and the next, and
+    the host opens and ends workers all the time: who is gone is told as gone, and nobody is signalled in
+    his stead."""
+    leaks, pooled = daemon.leak(6), daemon.open()
+    reaper.wait_due(*leaks)
+    gone, there = leaks[:3], leaks[3:]
+    log = reaper.home / "strace"
+    prefix = ("strace", "-D", "-f", "-qq", "-o", str(log), "-e", "trace=pidfd_open,getrandom",
+              "-e", "inject=getrandom:delay_enter=1500000")  # the pause between the two looks
+    with reaper.begin("--json", "sweep", host=daemon.host, prefix=prefix) as running:
+        procs.until("all are pinned", lambda: log.exists() and log.read_text().count("pidfd_open") >= len(leaks))
+        for leak in gone:
+            leak.pinned.kill()
+        while running.process.poll() is None:
+            worker = daemon.open()
+            worker.task("signoff")
+            worker.close()
+        result = running.result().expect(0)
+    told = {row["pid"]: row["outcome"] for row in json.loads(result.out)["actions"]}
+    assert told == {**dict.fromkeys((leak.pid for leak in gone), "vanished"),
+                    **dict.fromkeys((leak.pid for leak in there), "exited")}, result
+    assert not any(leak.is_alive() for leak in leaks)
+    assert pooled.serves()
+
+
+@needs_strace
+def test_kernel_without_pidfds(reaper: Reaper, daemon: Daemon) -> None:
+    """Then it only reports; nobody is signalled by number."""
+    leak, = daemon.leak()
+    reaper.wait_due(leak)
+    prefix = ("strace", "-D", "-qq", "-o", "/dev/null", "-e", "trace=pidfd_open", "-e",
+              "inject=pidfd_open:error=ENOSYS")
+    result = reaper.sweep(daemon.host, prefix=prefix)
+    assert result.verdict(leak) == ("reap", "peer-closed"), result
+    action = result.action(leak)
+    assert (action["signal"], action["outcome"]) == (None, "refused"), result
+    assert action["why"] == "cannot be pinned: Function not implemented", result
+    assert leak.is_alive()
+    assert reaper.sweep(daemon.host).expect(0).acted_on == {leak.pid}
 
 
 @needs_strace
