@@ -380,7 +380,7 @@ def bench(part: Part) -> None:
 
 def faults(part: Part) -> None:
     """Calls and allocations of a sweep fail, and it is killed at any of its calls. Each file has one run at a
-    time, in a pid namespace of its own."""
+    time, in namespaces of its own."""
     files = our_files("tests/faults/test_*.py")
     if build(part, "", *GCC):
         with concurrent.futures.ThreadPoolExecutor(len(files)) as pool:

@@ -87,9 +87,10 @@ def make_check(part: Part, folder: str, label: str) -> None:
     count_make_check(part, where, done, label)
 
 
-def own_pids() -> list[str]:
-    """A prefix for a pid namespace of one's own, where that is allowed."""
-    prefix = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+def own_namespaces() -> list[str]:
+    """A prefix for a pid and a network namespace of one's own, where that is allowed."""
+    prefix = ["unshare", "--pid", "--net", "--fork", "--kill-child", "--mount-proc",
+              "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
     tried = subprocess.run([*prefix, "true"], capture_output=True, timeout=60, check=False)
     return prefix if tried.returncode == 0 else []
 
@@ -101,8 +102,8 @@ def run_pytest(part: Part, label: str, report: pathlib.Path, tests: list[str],
     spread = ["-n", str(at_once), "--dist", "loadfile"] if at_once > 1 else []
     if tests == ["tests/spark"]:
         spread.append("--ignore=tests/spark/test_chaos.py")  # a part of its own
-    # Faults tell a call by its number, which is another as soon as /proc has one process more.
-    prefix = own_pids() if part.name == "faults" else []
+    # Faults tell a call by its number, which is another as soon as there is one process or socket more.
+    prefix = own_namespaces() if part.name == "faults" else []
     return part.run(
         f"pytest {' '.join(tests[:2])}{' ...' if tests[2:] else ''}, {label}",
         [*prefix, PYTHON, "-m", "pytest", "-v", "-ra", "--tb=short", "--color=no",

@@ -6,7 +6,7 @@ serves all runs, and tells for whom the signal was meant. fail.c makes waits sho
 left of memory and descriptors at the end.
 
 A call is told by its number among those of its name, which is another as soon as /proc has one process more:
-so there is one run at a time, and tools/check gives each file of tests a pid namespace of its own.
+so there is one run at a time, and tools/check gives each file of tests a pid and a network namespace of its own.
 """
 
 from __future__ import annotations
