@@ -116,7 +116,8 @@ static void end(struct run *r, const struct world *looked_at, const struct subje
 	unsigned worker = (unsigned)(s->id.pid - WORLD_WORKER);
 	const struct worker *p = &r->world.worker[worker];
 	const char *uses = world_uses(&r->world, worker);
-	uint64_t quiet_ms = looked_at->now - world_worked(looked_at, worker);
+	/* Between two runs nobody sees whether the machine was suspended. */
+	uint64_t quiet_ms = looked_at->now - world_worked(looked_at, worker) + r->judge.untold_ms;
 
 	/* A pin outlives its process, and names no other. */
 	if (!p->alive || !ident_equal(p->id, s->id))
@@ -304,6 +305,7 @@ static const char *const lies[] = {
 	[LIE_NO_SUCH_ROW] = "the kernel denies connections",
 	[LIE_NO_WRITER] = "threads that write are not shown",
 	[LIE_LONG_BLOCKED] = "the kernel's clock of a thread is an hour behind",
+	[LIE_NEVER_SLEPT] = "the kernel does not tell that it was suspended",
 };
 static_assert(ARRAY_SIZE(lies) == LIE_COUNT, "every lie is tried");
 

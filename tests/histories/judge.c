@@ -233,10 +233,19 @@ static const struct worker_class pyspark = {
 	.pool_timeout_ms = WORLD_PURGE_MS,
 };
 
+static void tell_suspend(struct judge *j, const struct world *w)
+{
+	if (!j->history.suspended_known && j->history.count)
+		j->untold_ms += w->suspended_ms - j->suspended_ms;
+	history_suspended(&j->history, w->lie == LIE_NEVER_SLEPT ? 0 : w->suspended_ms, w->now);
+	j->suspended_ms = w->suspended_ms;
+}
+
 int judge_look(struct judge *j, struct world *w, unsigned denied, struct audit *ret)
 {
 	int err;
 
+	tell_suspend(j, w);
 	ret->wall_ms = w->now + w->wall;
 	ret->boot_ms = w->now;
 	memcpy(ret->boot_id, WORLD_BOOT, sizeof(WORLD_BOOT));
@@ -265,7 +274,11 @@ static const struct policy policy = {
 
 int judge_begin(struct judge *j, const struct world *w)
 {
-	*j = (struct judge){ .policy = policy, .wall_minus_boot = w->wall };
+	*j = (struct judge){
+		.policy = policy,
+		.wall_minus_boot = w->wall,
+		.suspended_ms = w->suspended_ms,
+	};
 	j->ledger = ledger_new(WORLD_BOOT);
 	return j->ledger ? 0 : -ENOMEM;
 }
@@ -279,11 +292,15 @@ void judge_end(struct judge *j)
 int judge_reload(struct judge *j, const struct world *w)
 {
 	struct history kept = j->history;
+	uint64_t untold_ms = j->untold_ms, suspended_ms = j->suspended_ms;
 	int err;
 
 	j->history = (struct history){ 0 };
 	err = judge_restart(j, w);
+	j->untold_ms = untold_ms;
+	j->suspended_ms = suspended_ms;
 	j->history = kept;
+	j->history.suspended_known = false;
 	for (size_t i = 0; i < kept.count; i++) {
 		struct history_entry *e = &kept.entries[i];
 

@@ -24,6 +24,9 @@ struct judge {
 	uint64_t runs[JUDGE_RUNS]; /* wall clock */
 	size_t run_count;
 	struct ident host_seen; /* at the look before; 0: none */
+	uint64_t suspended_ms;  /* that the world was, at the look before */
+	uint64_t
+		untold_ms; /* of that: between two runs of which the later has the earlier's history */
 };
 
 /** Begins with nothing known. @return 0; -ENOMEM. */

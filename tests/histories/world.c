@@ -119,10 +119,40 @@ static void work(struct world *w, struct worker *p, unsigned arg)
 	worker_ran(w, p);
 }
 
+static void later(uint64_t *at_ms, uint64_t ms)
+{
+	if (*at_ms != UINT64_MAX)
+		*at_ms += ms;
+}
+
+/* Nobody runs, and all clocks stand still but those of the boot and of the wall: what the kernel says of
+ * threads and connections, and what the host waits for (System.nanoTime()), is no older afterwards. */
+static void suspend(struct world *w, uint64_t ms)
+{
+	w->now += ms;
+	w->suspended_ms += ms;
+	later(&w->release_ms, ms);
+	later(&w->purge_at, ms);
+	later(&w->list_at, ms);
+	later(&w->beat_at, ms);
+	for (unsigned i = 0; i < WORLD_WORKERS; i++) {
+		struct worker *p = &w->worker[i];
+
+		p->ran_ms += ms;
+		p->worked_ms += ms;
+		p->byte_ms += ms;
+		p->fin_ms += ms;
+		p->fed_ms += ms;
+		for (unsigned r = 0; r < MIN(p->rest_count, (unsigned)WORLD_RESTS); r++)
+			p->rests[r].ms += ms;
+	}
+}
+
 /* ---- everybody ---- */
 
 static const int64_t steps_ms[] = { -3600 * SECOND, -5 * SECOND, -1500,
 				    1500,           5 * SECOND,  3600 * SECOND };
+static const uint64_t suspends_ms[] = { 500, 1500, 21000, 62000, 115000, 8 * 3600 * SECOND };
 
 void world_begin(struct world *w, enum lie lie, unsigned habits, struct record *records)
 {
@@ -284,6 +314,10 @@ void world_do(struct world *w, enum op op, unsigned arg)
 	case OP_CLOCK:
 		if (!(arg & 224))
 			w->wall += (uint64_t)steps_ms[arg % ARRAY_SIZE(steps_ms)];
+		break;
+	case OP_SUSPEND:
+		if (!(arg & 192))
+			suspend(w, suspends_ms[arg % ARRAY_SIZE(suspends_ms)]);
 		break;
 	default:
 		do_worker(w, op, choose(w, arg), arg);

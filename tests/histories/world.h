@@ -129,14 +129,16 @@ enum lie {
 	LIE_NO_SUCH_ROW,  /* the kernel says of a connection that it is not there */
 	LIE_NO_WRITER,    /* a thread that writes is not shown */
 	LIE_LONG_BLOCKED, /* who ran just now is said to have been blocked for an hour */
+	LIE_NEVER_SLEPT,  /* the kernel says that it was never suspended */
 	LIE_COUNT,
 };
 
 struct world {
 	enum lie lie;
 	struct habit habit;
-	uint64_t now;  /* boot clock */
-	uint64_t wall; /* minus boot clock */
+	uint64_t now;          /* boot clock */
+	uint64_t wall;         /* minus boot clock */
+	uint64_t suspended_ms; /* since boot; the boot clock went on */
 	bool host_up, stopped, daemon_up;
 	struct ident host, daemon; /* their numbers may be used again */
 	unsigned host_log, daemon_log, logs;
@@ -187,6 +189,7 @@ enum op {
 	OP_DAEMON_AGAIN, /* a daemon of the same host gets its number */
 	OP_STRANGER,     /* gets a number that is free */
 	OP_CLOCK,
+	OP_SUSPEND,
 	OP_DIES,
 	OP_COUNT,
 };

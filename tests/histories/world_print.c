@@ -32,6 +32,7 @@ static const char *const op_names[OP_COUNT] = {
 	[OP_DAEMON_AGAIN] = "another daemon gets the daemon's number",
 	[OP_STRANGER] = "a stranger gets a number",
 	[OP_CLOCK] = "the wall clock is set",
+	[OP_SUSPEND] = "the machine is suspended",
 	[OP_DIES] = "a worker dies",
 };
 
