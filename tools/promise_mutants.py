@@ -150,6 +150,8 @@ PROMISES = [
     signal("no process group", "3, NE, 0", test="no_other_form_of_them"),
 
     # N5: who is never signalled
+    Row("N5", "it is asked once more for uninterruptible sleep", "src/app/reap_check.c",
+        "\tif (now->uninterruptible && v->stage == ACT_PINNED)\n", "\tif (false)\n", LAST_CHECK),
     guard("N5", "SELF", "self"),
     guard("N5", "ANCESTOR", "ancestor"),
     guard("N5", "TRACED", "traced"),

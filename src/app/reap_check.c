@@ -12,13 +12,16 @@ bool reap_same_uids(const struct evidence *a, const struct evidence *b)
 }
 
 /* A helper may start another program whenever it likes; a worker that does is none any more. One that
- * is about to end has no program. */
-static const char *check_judged(enum role role, const struct evidence *now,
+ * is about to end has no program, and what it waits for is its end: only a first signal would lie in wait
+ * until somebody thaws it. */
+static const char *check_judged(const struct victim *v, const struct evidence *now,
 				const struct evidence *then)
 {
-	if ((role == ROLE_WORKER && !(now->flags & PROC_FORKNOEXEC)) ||
+	if ((v->role == ROLE_WORKER && !(now->flags & PROC_FORKNOEXEC)) ||
 	    (now->exe.ino && !file_id_equal(now->exe, then->exe)))
 		return "it runs another program";
+	if (now->uninterruptible && v->stage == ACT_PINNED)
+		return "it is in uninterruptible sleep";
 	return now->stopped ? "it is stopped" : NULL;
 }
 
@@ -46,6 +49,6 @@ const char *reap_check(const struct reap *r, const struct victim *v)
 	if (now.tracer || now.dumping == TRI_YES)
 		return "it is traced";
 	if (role_is_judged(v->role))
-		return check_judged(v->role, &now, &then->ev);
+		return check_judged(v, &now, &then->ev);
 	return is_ended_with(worker) ? NULL : "its worker is not ended";
 }

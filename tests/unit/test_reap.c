@@ -211,6 +211,8 @@ enum {
 	NO_STATUS = 1 << 8,
 	NO_STAT = 1 << 9,
 	UNSEEN = 1 << 10, /* the second look did not see it */
+	IN_D = 1 << 11,
+	SIGNALLED = 1 << 12, /* SIGTERM was sent already */
 };
 
 #define STAT_REST                                                                                   \
@@ -225,7 +227,10 @@ static void write_stat(const struct tmpdir *dir, unsigned is)
 {
 	char text[512];
 	int len = snprintf(text, sizeof(text), "%d (python) %c 1 2 3 0 -1 %u " STAT_REST, NUMBER,
-			   is & STOPPED ? 'T' : 'S', is & EXECED ? 0 : PROC_FORKNOEXEC);
+			   is & STOPPED ? 'T'
+			   : is & IN_D  ? 'D'
+					: 'S',
+			   is & EXECED ? 0 : PROC_FORKNOEXEC);
 
 	if (!(is & NO_STAT))
 		tmpdir_write(dir, "stat", text, (size_t)len, 0600);
@@ -276,7 +281,10 @@ static const char *check(enum role role, unsigned is, enum act_stage worker, enu
 	_cleanup_close_ int dirfd = open(dir.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct victim victims[] = {
 		{ .id.pid = NUMBER, .role = ROLE_WORKER, .stage = worker },
-		{ .id.pid = NUMBER, .role = role, .dirfd = dirfd },
+		{ .id.pid = NUMBER,
+		  .role = role,
+		  .dirfd = dirfd,
+		  .stage = is & SIGNALLED ? ACT_TERMED : ACT_PINNED },
 	};
 	struct reap r = { .second = build_audit(), .victims = victims, .count = 2 };
 	struct subject *then = build_worker(&r.second, -1, NUMBER);
@@ -321,6 +329,11 @@ Test(reap, the_last_check)
 		{ "its core is wanted", ROLE_WORKER, DUMPING, "it is traced" },
 		{ "a helper's core is wanted", ROLE_HELPER, DUMPING, "it is traced" },
 		{ "it is stopped", ROLE_WORKER, STOPPED, "it is stopped" },
+		{ "and was signalled before", ROLE_WORKER, STOPPED | SIGNALLED, "it is stopped" },
+		{ "it is in uninterruptible sleep, or frozen", ROLE_WORKER, IN_D,
+		  "it is in uninterruptible sleep" },
+		{ "a single, too", ROLE_SINGLE, IN_D, "it is in uninterruptible sleep" },
+		{ "it may be on its way out", ROLE_WORKER, IN_D | SIGNALLED, "" },
 		{ "it has ended", ROLE_WORKER, NO_STAT, "" },
 		{ "whose it is cannot be told", ROLE_WORKER, NO_STATUS,
 		  "it cannot be looked at again" },
