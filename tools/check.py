@@ -509,7 +509,8 @@ def install(part: Part) -> None:
     }
     missing = expected - files()
     units = {pathlib.Path(name).name for name in files() if "systemd/system/" in name}
-    missing |= {"reaper.service", "reaper-sweep.service", "reaper-sweep.timer"} - units
+    missing |= {"reaper.service", "reaper.socket", "reaper-sweep.service", "reaper-sweep.socket",
+                "reaper-sweep.timer"} - units
     if missing:
         part.failed("everything is in its place", f"missing: {' '.join(sorted(missing))}")
     else:

@@ -86,7 +86,8 @@ static void check_sock_diag(struct checks *ret)
 			       table.inet_known ? "rightly" : "not at all",
 			       table.unix_known ? "rightly" : "not at all");
 		doctor_fix(c, "load the kernel modules tcp_diag and unix_diag; let the unit have "
-			      "AF_NETLINK in RestrictAddressFamilies=");
+			      "its socket unit (reaper.socket), or AF_NETLINK in "
+			      "RestrictAddressFamilies= and no PrivateNetwork=");
 	}
 	socket_table_done(&table);
 	sockets_close(sockets);

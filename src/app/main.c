@@ -29,7 +29,8 @@
  *     - observe/evidence	one process through its pinned directory; proc_parse, status_parse, cpu_clock
  *     - observe/exit_info	how a process ended that is no child of ours
  *     - observe/host_threads	the threads by which a host feeds its workers
- *     - observe/sockets	sock_diag and /proc/<pid>/net; net_parse, diag_parse, diag_reply
+ *     - observe/sockets	sock_diag and /proc/<pid>/net; net_parse, diag_parse, diag_reply;
+ *				given: by sockets that a service manager made
  *     - observe/markers	marker logs; marker_parse
  *     - observe/mm_file	files of /proc that a process can keep from being read; for argv and its share
  *     - observe/room		how much memory is left; room_parse

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <string.h>
 
@@ -81,12 +82,31 @@ static int take_single(struct diag_reply *reply, const struct message *m)
 	return diag_parse_inet(m->payload, m->len, &reply->row);
 }
 
-static int (*const take_row[])(struct diag_reply *, const struct message *) = {
-	[DIAG_REQUEST_INET] = take_inet,
-	[DIAG_REQUEST_UNIX] = take_unix,
-	[DIAG_REQUEST_SINGLE] = take_single,
+static int take_link(struct diag_reply *reply, const struct message *m)
+{
+	struct ifinfomsg link;
+
+	if (m->len < sizeof(link))
+		return -EINVAL;
+	memcpy(&link, m->payload, sizeof(link));
+	if (link.ifi_index <= 0)
+		return -EINVAL;
+	if (reply->link_count == DIAG_LINKS_MAX)
+		return -E2BIG;
+	reply->links[reply->link_count++] = (unsigned)link.ifi_index;
+	return 1;
+}
+
+static const struct {
+	uint16_t type; /* of a message that is a row */
+	int (*take)(struct diag_reply *, const struct message *);
+} rows_of[] = {
+	[DIAG_REQUEST_INET] = { SOCK_DIAG_BY_FAMILY, take_inet },
+	[DIAG_REQUEST_UNIX] = { SOCK_DIAG_BY_FAMILY, take_unix },
+	[DIAG_REQUEST_SINGLE] = { SOCK_DIAG_BY_FAMILY, take_single },
+	[DIAG_REQUEST_LINKS] = { RTM_NEWLINK, take_link },
 };
-static_assert(ARRAY_SIZE(take_row) == DIAG_REQUEST_COUNT, "every request has rows");
+static_assert(ARRAY_SIZE(rows_of) == DIAG_REQUEST_COUNT, "every request has rows");
 
 /* What ends a reply begins with a negative errno, or with 0. @return 0, that errno, or -EBADMSG. */
 static int end_of(const struct message *m)
@@ -121,8 +141,8 @@ static int take_message(struct diag_reply *reply, const struct message *m)
 		return -EPROTO;
 	if (m->head.nlmsg_flags & NLM_F_DUMP_INTR)
 		return -EINTR;
-	if (m->head.nlmsg_type == SOCK_DIAG_BY_FAMILY)
-		return take_row[reply->request](reply, m);
+	if (m->head.nlmsg_type == rows_of[reply->request].type)
+		return rows_of[reply->request].take(reply, m);
 	return take_control(reply, m);
 }
 

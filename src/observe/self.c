@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "observe/given.h"
 #include "observe/proc_parse.h"
 
 enum {
@@ -24,6 +26,12 @@ static uint64_t self_ns(const char *path)
 	if (len < 0 || proc_parse_ns_link(link, (size_t)len, &ino) < 0)
 		return 0;
 	return ino;
+}
+
+uint64_t self_net_ns(void)
+{
+	return self_ns(given_netlink(NETLINK_SOCK_DIAG) < 0 ? "/proc/self/ns/net"
+							    : "/proc/1/ns/net");
 }
 
 /* Numbers of a /proc of another pid namespace name other processes than our pidfds would. */
@@ -58,7 +66,7 @@ int self_read(struct self *ret)
 	if (r < 0)
 		return r;
 	self.pid_ns = self_ns("/proc/self/ns/pid");
-	self.net_ns = self_ns("/proc/self/ns/net");
+	self.net_ns = self_net_ns();
 	self_boot_id(self.boot_id);
 	self.wall_minus_boot_ms = clock_wall_ms() - clock_boot_ms();
 	*ret = self;

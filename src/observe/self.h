@@ -18,8 +18,8 @@ enum {
 struct self {
 	pid_t pid;
 	uid_t euid;
-	uint64_t pid_ns; /* inode; 0: unknown */
-	uint64_t net_ns;
+	uint64_t pid_ns;             /* inode; 0: unknown */
+	uint64_t net_ns;             /* whose sockets sock_diag tells us of: self_net_ns() */
 	char boot_id[SELF_BOOT_MAX]; /* "" : unknown */
 	uint64_t wall_minus_boot_ms; /* wall clock minus boot clock, to notice a step */
 };
@@ -31,5 +31,14 @@ struct self {
  *         pidfds would be opened by; -EACCES.
  */
 int self_read(struct self *ret) _must_check_;
+
+/**
+ * Says of which network namespace sock_diag tells us: our own, or, where the sockets to ask by were given to
+ * us (observe/given.h), the service manager's, since it made them (systemd.socket(5)). Were that wrong, no
+ * worker's row would be in the tables, and without it nothing is proven.
+ *
+ * @return its inode; 0: unknown.
+ */
+uint64_t self_net_ns(void);
 
 #endif

@@ -6,9 +6,9 @@
 #include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <linux/inet_diag.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
-#include <net/if.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -16,57 +16,86 @@
 
 #include "base/fs.h"
 #include "observe/diag_reply.h"
-#include "observe/proc_parse.h"
+#include "observe/given.h"
+#include "observe/self.h"
 
 enum {
 	SOCKETS_BUF_BYTES = 32768, /* the kernel fills answers up to what was offered before */
 	SOCKETS_REQUEST_BYTES = 256,
 	SOCKETS_DUMP_TRIES = 3,
-	SOCKETS_WAIT_S = 5, /* an answer comes at once; this ends a wait for none */
-	SOCKETS_INTERFACES_MAX = 1024,
+	SOCKETS_WAIT_S = 5,        /* an answer comes at once; this ends a wait for none */
+	SOCKETS_DRAIN_MAX = 65536, /* datagrams; those of a table of SOCKET_ROWS_MAX are fewer */
+};
+
+/* A netlink socket, and the number of its last request. */
+struct line {
+	struct mnl_socket *nl;
+	int protocol;
+	uint32_t seq;
 };
 
 struct sockets {
-	struct mnl_socket *nl;
-	uint32_t seq;
+	struct line diag;
+	struct line route; /* opened when an interface is asked for */
 	uint64_t net_ns;
 	char buf[SOCKETS_BUF_BYTES];
 };
 
-static int sockets_connect(struct sockets *s)
+static void line_close(struct line *l)
 {
-	struct timeval wait = { .tv_sec = SOCKETS_WAIT_S };
-	struct mnl_socket *nl = mnl_socket_open2(NETLINK_SOCK_DIAG, SOCK_CLOEXEC);
+	if (l->nl)
+		(void)mnl_socket_close(l->nl);
+	l->nl = NULL;
+}
+
+/* What others asked for by the same socket and did not read; a dump goes on while it is read. */
+static int drain(int fd, char *buf, size_t size)
+{
+	for (unsigned i = 0; i < SOCKETS_DRAIN_MAX; i++) {
+		if (recv(fd, buf, size, MSG_DONTWAIT) >= 0 || errno == EINTR || errno == ENOBUFS)
+			continue;
+		return errno == EAGAIN ? 0 : -errno;
+	}
+	return -EBUSY;
+}
+
+/* A copy of the descriptor: it is made anew after an error as one of our own is. */
+static int line_take(struct line *l, int given, char *buf, size_t size)
+{
+	int fd = fcntl(given, F_DUPFD_CLOEXEC, 0);
 	int r;
 
-	if (!nl)
+	if (fd < 0)
 		return -errno;
-	if (mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0) {
+	l->nl = mnl_socket_fdopen(fd);
+	if (!l->nl) {
 		r = -errno;
-		(void)mnl_socket_close(nl);
+		fs_close(&fd);
 		return r;
 	}
-	s->nl = nl;
+	return drain(fd, buf, size);
+}
+
+static int line_make(struct line *l)
+{
+	l->nl = mnl_socket_open2(l->protocol, SOCK_CLOEXEC);
+	if (!l->nl || mnl_socket_bind(l->nl, 0, MNL_SOCKET_AUTOPID) < 0)
+		return -errno;
 	return 0;
 }
 
-static void sockets_disconnect(struct sockets *s)
+static int line_open(struct line *l, char *buf, size_t size)
 {
-	if (s->nl)
-		(void)mnl_socket_close(s->nl);
-	s->nl = NULL;
-}
+	struct timeval wait = { .tv_sec = SOCKETS_WAIT_S };
+	int given = given_netlink(l->protocol);
+	int r = given < 0 ? line_make(l) : line_take(l, given, buf, size);
 
-static uint64_t sockets_own_ns(void)
-{
-	char link[64];
-	ssize_t len = readlink("/proc/self/ns/net", link, sizeof(link));
-	uint64_t ino;
-
-	if (len < 0 || proc_parse_ns_link(link, (size_t)len, &ino) < 0)
-		return 0;
-	return ino;
+	if (r == 0 &&
+	    setsockopt(mnl_socket_get_fd(l->nl), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0)
+		r = -errno;
+	if (r < 0)
+		line_close(l);
+	return r;
 }
 
 int sockets_open(struct sockets **ret_sockets)
@@ -76,12 +105,14 @@ int sockets_open(struct sockets **ret_sockets)
 
 	if (!s)
 		return -ENOMEM;
-	r = sockets_connect(s);
+	s->diag.protocol = NETLINK_SOCK_DIAG;
+	s->route.protocol = NETLINK_ROUTE;
+	r = line_open(&s->diag, s->buf, sizeof(s->buf));
 	if (r < 0) {
 		free(s);
 		return r;
 	}
-	s->net_ns = sockets_own_ns();
+	s->net_ns = self_net_ns();
 	*ret_sockets = s;
 	return 0;
 }
@@ -90,7 +121,8 @@ void sockets_close(struct sockets *s)
 {
 	if (!s)
 		return;
-	sockets_disconnect(s);
+	line_close(&s->diag);
+	line_close(&s->route);
 	free(s);
 }
 
@@ -100,26 +132,24 @@ void sockets_close(struct sockets *s)
  * @return 0; negative errno. The connection is made anew after an error: the rest of the reply may
  *         still be on its way.
  */
-static int sockets_ask(struct sockets *s, struct nlmsghdr *nlh, struct diag_reply *reply)
+static int sockets_ask(struct sockets *s, struct line *l, struct nlmsghdr *nlh,
+		       struct diag_reply *reply)
 {
-	int r;
+	int r = l->nl ? 0 : line_open(l, s->buf, sizeof(s->buf));
 
-	if (!s->nl) {
-		r = sockets_connect(s);
-		if (r < 0)
-			return r;
-	}
-	nlh->nlmsg_seq = ++s->seq;
-	reply->portid = mnl_socket_get_portid(s->nl);
-	reply->seq = s->seq;
-	r = mnl_socket_sendto(s->nl, nlh, nlh->nlmsg_len) < 0 ? -errno : 1;
+	if (r < 0)
+		return r;
+	nlh->nlmsg_seq = ++l->seq;
+	reply->portid = mnl_socket_get_portid(l->nl);
+	reply->seq = l->seq;
+	r = mnl_socket_sendto(l->nl, nlh, nlh->nlmsg_len) < 0 ? -errno : 1;
 	while (r > 0) {
-		ssize_t len = mnl_socket_recvfrom(s->nl, s->buf, sizeof(s->buf));
+		ssize_t len = mnl_socket_recvfrom(l->nl, s->buf, sizeof(s->buf));
 
 		r = len < 0 ? -errno : diag_reply_take(reply, s->buf, (size_t)len);
 	}
 	if (r < 0)
-		sockets_disconnect(s);
+		line_close(l);
 	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
@@ -137,7 +167,7 @@ static int dump_inet(struct sockets *s, uint8_t family, uint32_t states, struct 
 	req->idiag_ext = 1 << (INET_DIAG_INFO - 1);
 	req->idiag_states = states;
 	reply->request = DIAG_REQUEST_INET;
-	return sockets_ask(s, nlh, reply);
+	return sockets_ask(s, &s->diag, nlh, reply);
 }
 
 /* A machine without IPv6 has no such table, and says so as it does for a missing module. */
@@ -173,7 +203,7 @@ static int dump_unix(struct sockets *s, struct diag_reply *reply)
 	req->udiag_states = UINT32_MAX;
 	req->udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN;
 	reply->request = DIAG_REQUEST_UNIX;
-	return sockets_ask(s, nlh, reply);
+	return sockets_ask(s, &s->diag, nlh, reply);
 }
 
 /* An interrupted dump (the kernel says so, or a signal came) may miss rows: it is taken again. */
@@ -259,7 +289,7 @@ static int lookup_on(struct sockets *s, const struct endpoint *local, const stru
 	req->id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
 	lookup_address(local, req->sdiag_family, req->id.idiag_src);
 	lookup_address(remote, req->sdiag_family, req->id.idiag_dst);
-	r = sockets_ask(s, nlh, &reply);
+	r = sockets_ask(s, &s->diag, nlh, &reply);
 	if (r == -ENOENT)
 		return lookup_can_miss(s, v4 ? AF_INET : AF_INET6);
 	if (r < 0)
@@ -270,6 +300,19 @@ static int lookup_on(struct sockets *s, const struct endpoint *local, const stru
 	return 1;
 }
 
+static int dump_links(struct sockets *s, struct diag_reply *reply)
+{
+	char buf[SOCKETS_REQUEST_BYTES] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+
+	(void)mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifinfomsg));
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	reply->request = DIAG_REQUEST_LINKS;
+	reply->link_count = 0;
+	return sockets_ask(s, &s->route, nlh, reply);
+}
+
 /*
  * A socket that is bound to an interface (SO_BINDTODEVICE, and what its listener accepts) is found
  * only by that interface's number, so none is absent before all of them were asked.
@@ -277,17 +320,11 @@ static int lookup_on(struct sockets *s, const struct endpoint *local, const stru
 static int lookup_bound(struct sockets *s, const struct endpoint *local,
 			const struct endpoint *remote, struct inet_row *ret_row)
 {
-	struct if_nameindex *all = if_nameindex();
-	int r = 0;
+	struct diag_reply links = { 0 };
+	int r = dump_whole(s, dump_links, &links);
 
-	if (!all)
-		return errno ? -errno : -EIO;
-	for (unsigned i = 0; all[i].if_index && r == 0; i++) {
-		r = i < SOCKETS_INTERFACES_MAX
-			    ? lookup_on(s, local, remote, all[i].if_index, ret_row)
-			    : -E2BIG;
-	}
-	if_freenameindex(all);
+	for (size_t i = 0; i < links.link_count && r == 0; i++)
+		r = lookup_on(s, local, remote, links.links[i], ret_row);
 	return r;
 }
 

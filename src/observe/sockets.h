@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Socket tables: sock_diag(7) by libmnl in our own network namespace, /proc/<pid>/net in another's
- * (world-readable, nobody has to enter it). The only door to libmnl.
+ * Socket tables: sock_diag(7) by libmnl in our own network namespace, or in that of the sockets that a
+ * service manager gives us (observe/given.h), /proc/<pid>/net in another's (world-readable, nobody has to
+ * enter it). The only door to libmnl.
  */
 #ifndef REAPER_OBSERVE_SOCKETS_H
 #define REAPER_OBSERVE_SOCKETS_H
@@ -12,14 +13,15 @@
 struct sockets;
 
 /**
- * Opens the netlink socket.
+ * Opens the netlink socket, or takes a copy of the one that was given to us; what others left unread in that
+ * is thrown away.
  *
  * @return 0; negative errno (then only tables by /proc are possible). *ret_sockets is owned by the caller.
  */
 int sockets_open(struct sockets **ret_sockets) _must_check_;
 
 /**
- * Dumps all TCP (IPv4 and IPv6, every state) and unix stream sockets of our network namespace, with
+ * Dumps all TCP (IPv4 and IPv6, every state) and unix stream sockets of the network namespace self_net_ns(), with
  * queues, ages (tcp_info) and unix peers. TCP queues are the kernel's own numbers (a received FIN
  * counts as one byte); recv_queue of a unix row is its unread bytes, send_queue the memory, with
  * overhead, of what its peer has not read: 0 or not is all it says. A unix row with peer_known has

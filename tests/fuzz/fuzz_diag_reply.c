@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,9 @@ enum {
 	AT_SEQ = 8,
 	AT_PORTID = 12,
 	HEAD = 16,
+	/* Where the number of an interface is in struct ifinfomsg, and how long that is. */
+	AT_INDEX = 4,
+	LINK = 16,
 };
 
 /* What the second reading found. */
@@ -29,6 +33,7 @@ struct found {
 	size_t rows;
 	struct inet_row inet; /* the last of them */
 	struct unix_row local;
+	uint64_t index;
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -53,10 +58,25 @@ static uint64_t number(const uint8_t *at, size_t bytes)
 	return four;
 }
 
+static int find_link(const uint8_t *at, size_t len, struct found *f)
+{
+	uint64_t index = len < LINK ? 0 : number(at + AT_INDEX, 4);
+
+	if (!index || index > INT32_MAX)
+		return -EINVAL;
+	if (f->rows == DIAG_LINKS_MAX)
+		return -E2BIG;
+	f->index = index;
+	f->rows++;
+	return 1;
+}
+
 static int find_row(enum diag_request request, const uint8_t *at, size_t len, struct found *f)
 {
 	int r;
 
+	if (request == DIAG_REQUEST_LINKS)
+		return find_link(at, len, f);
 	if (request != DIAG_REQUEST_UNIX) {
 		r = diag_parse_inet(at, len, &f->inet);
 		f->rows += r == 0;
@@ -90,7 +110,7 @@ static int find_message(enum diag_request request, const uint8_t *at, size_t len
 		return -EINTR;
 	if (type == NLMSG_NOOP)
 		return 1;
-	if (type == SOCK_DIAG_BY_FAMILY)
+	if (type == (request == DIAG_REQUEST_LINKS ? RTM_NEWLINK : SOCK_DIAG_BY_FAMILY))
 		return find_row(request, at + HEAD, len - HEAD, f);
 	return find_end(request, type, at + HEAD, len - HEAD);
 }
@@ -137,6 +157,9 @@ static void check(const struct diag_reply *reply, const struct found *f)
 		must(same_inet(&t->inet[f->rows - 1], &f->inet));
 	if (t->unix_count)
 		must(same_unix(&t->unix_rows[f->rows - 1], &f->local));
+	must(reply->link_count == (reply->request == DIAG_REQUEST_LINKS ? f->rows : 0));
+	if (reply->link_count)
+		must(reply->links[f->rows - 1] == f->index);
 	if (reply->request == DIAG_REQUEST_SINGLE)
 		must(same_inet(&reply->row, &f->inet) && (f->rows != 0) == (f->result == 0));
 }

@@ -47,19 +47,21 @@ def test_the_service(seen: dict[str, Any]) -> None:
         "reload: new settings are in use"]
     assert "4 workers" in found["said"]
     assert found["result"] == "success"
+    assert found["its sockets"] == "inactive"  # nobody is left who could start it
     assert found["files"] == {
         "/run/reaper": "755", "/run/reaper/markers": "1777", "/run/reaper/history": "640",
         "/var/log/reaper": "750", "/var/log/reaper/audit.jsonl": "640"}
 
 
 def test_what_the_service_keeps(seen: dict[str, Any]) -> None:
-    """Four capabilities, and no way to more; others' processes only as far as these reach."""
+    """Four capabilities, and no way to more; no network; others' processes only as far as these reach."""
     powers = seen["watched"]["powers"]
     for name in ("CapPrm", "CapEff", "CapBnd"):
         assert powers[name] == ALL_FOUR, (name, powers[name])
     assert powers["CapInh"] == powers["CapAmb"] == NONE
     assert powers["NoNewPrivs"] == "1" and powers["Seccomp"] == "2"
     assert any("hidepid=invisible" in line for line in seen["watched"]["proc"])
+    assert seen["watched"]["interfaces"] == ["lo"]
 
 
 def test_a_trial(seen: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
 #include <string.h>
@@ -223,6 +224,62 @@ Test(diag_reply, how_a_dump_ends)
 		last(&d)->nlmsg_len -= (uint32_t)sizeof(int32_t);
 		cr_expect_eq(take_inet(&d), -EBADMSG, "it says nothing: %s", rows[i].why);
 	}
+}
+
+static int take_links(struct diag_reply *reply, const struct datagram *d)
+{
+	reply->request = DIAG_REQUEST_LINKS;
+	reply->seq = SEQ;
+	reply->portid = PORTID;
+	return diag_reply_take(reply, d->bytes, d->len);
+}
+
+static void add_link(struct datagram *d, int index)
+{
+	const struct ifinfomsg link = { .ifi_index = index };
+
+	add(d, RTM_NEWLINK, &link, sizeof(link));
+}
+
+Test(diag_reply, interfaces)
+{
+	struct diag_reply reply = { 0 };
+	struct datagram d = { 0 };
+
+	add_link(&d, 1);
+	add_link(&d, INT32_MAX);
+	add_end(&d, NLMSG_DONE, 0);
+	cr_assert_eq(take_links(&reply, &d), 0);
+	cr_assert_eq(reply.link_count, 2);
+	cr_expect_eq(reply.links[0], 1);
+	cr_expect_eq(reply.links[1], INT32_MAX);
+}
+
+Test(diag_reply, what_is_no_interface)
+{
+	static const int indices[] = { 0, -1, INT32_MIN };
+	struct diag_reply reply = { 0 };
+	struct datagram d = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(indices); i++) {
+		d = (struct datagram){ 0 };
+		add_link(&d, indices[i]);
+		cr_expect_eq(take_links(&reply, &d), -EINVAL, "%d", indices[i]);
+	}
+	d = (struct datagram){ 0 };
+	add_link(&d, 1);
+	last(&d)->nlmsg_len -= 4;
+	cr_expect_eq(take_links(&reply, &d), -EINVAL, "a part of one");
+	d = (struct datagram){ 0 };
+	add_inet(&d, 1);
+	cr_expect_eq(take_links(&reply, &d), -EBADMSG, "a socket");
+	d = (struct datagram){ 0 };
+	add_link(&d, 1);
+	cr_expect_eq(take_inet(&d), -EBADMSG, "one that was not asked for");
+	reply.link_count = DIAG_LINKS_MAX - 1;
+	cr_expect_eq(take_links(&reply, &d), 1, "the last one");
+	cr_expect_eq(take_links(&reply, &d), -E2BIG, "one more");
+	cr_expect_eq(reply.link_count, DIAG_LINKS_MAX);
 }
 
 Test(diag_reply, of_another_request_or_interrupted)

@@ -20,7 +20,7 @@ from harness.folders import public_folder
 SYSTEMD = pathlib.Path("/lib/systemd/systemd")
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 INSIDE = "/run/test"  # what the folder is called in there
-UNITS = ("reaper.service", "reaper-sweep.service")
+UNITS = ("reaper.service", "reaper.socket", "reaper-sweep.service", "reaper-sweep.socket")
 
 # / cannot be written, what it writes is gone with it, and it wants no other unit than it is told.
 BOOT = f"""

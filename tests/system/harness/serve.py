@@ -114,6 +114,8 @@ def watched(scene: Scene) -> dict[str, Any]:
         "powers": powers(pid),
         "proc": [line for line in pathlib.Path(f"/proc/{pid}/mountinfo").read_text().splitlines()
                  if " /proc " in line],
+        "interfaces": [line.split(":")[0].strip() for line in
+                       pathlib.Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]],
     }
     leaks = scene.leaks()
     wait_for_all(leaks)
@@ -126,6 +128,7 @@ def watched(scene: Scene) -> dict[str, Any]:
     found["said"] = shown(unit, "StatusText")
     call("systemctl", "stop", unit)
     found["result"] = shown(unit, "Result")
+    found["its sockets"] = shown("reaper.socket", "ActiveState")
     found["journal"] = call("journalctl", "-u", unit, "-o", "cat", "--no-pager").splitlines()
     found["files"] = {str(path): f"{path.stat().st_mode & 0o7777:o}" for path in (
         pathlib.Path("/run/reaper"), MARKERS, pathlib.Path("/run/reaper/history"),
