@@ -20,6 +20,9 @@ AGAIN_MOST = 12  # tests of one run that get a second chance; more than that is 
 ONLY_ONCE = ("tests/spark/", "tests/pyjava/", "tests/faults/", "test_abuse", "test_bad_markers", "test_dry_run",
              "test_jar_markers", "test_load", "test_only_the_due_end", "test_replaced_files", "test_sandbox",
              "test_singles")
+# What no wait can be blamed for, as pytest tells it: somebody who was to live does not, or more were ended than
+# were to be.
+HARM = re.compile(r"^E +\+ +where False = .*\b(serves|is_alive)\b|^E +Extra items in the left set", re.M)
 # Of a run of pytest; what failed is told when it is known who gets a second chance.
 PROGRESS = re.compile(r"\b(PASSED|SKIPPED|XFAIL)\b|^=+ .* in ")
 BUILDING = threading.Lock()  # one autoreconf at a time, and nobody builds what another tests
@@ -162,13 +165,14 @@ def pytest(part: Part, label: str, folder: str, env: dict[str, str], at_once: in
     """Run a folder of tests, so many files at once, and count them by pytest's own report.
 
     A few that fail are run once more, alone, and told apart: a busy machine can make a bounded wait
-    too short. What says that nobody healthy is ended gets no second chance.
+    too short. What says that somebody healthy was ended gets no second chance, whichever test finds it.
     """
     stem = f"{part.name}-{label}".replace(" ", "-")
     done = run_pytest(part, label, LOGS / f"{stem}.xml", [folder], env, at_once)
     results = read_report(LOGS / f"{stem}.xml")
     again = [node for node, result in results.items()
-             if result.how == "failed" and not any(word in node for word in ONLY_ONCE)]
+             if result.how == "failed" and not any(word in node for word in ONLY_ONCE)
+             and not HARM.search(result.trace)]
     if again and len(again) <= AGAIN_MOST:
         for node in again:
             part.say(f"to be run again: {node} ({results[node].message})")

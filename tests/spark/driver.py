@@ -88,7 +88,7 @@ class Driver:
         return {}
 
     def failed_tasks(self):
-        """How many task attempts failed in all jobs so far."""
+        """How many task attempts failed, and how many tasks were completed, in all jobs so far."""
         tracker = self.spark.sparkContext.statusTracker()
         stages = {}
         for label in self.tasks:
@@ -97,7 +97,8 @@ class Driver:
                 for stage in info.stageIds if info else ():
                     stages[stage] = tracker.getStageInfo(stage)
         return {"stages": len(stages), "unknown": sum(info is None for info in stages.values()),
-                "failed": sum(info.numFailedTasks for info in stages.values() if info)}
+                "failed": sum(info.numFailedTasks for info in stages.values() if info),
+                "completed": sum(info.numCompletedTasks for info in stages.values() if info)}
 
     def signal(self, pid, start, signo):
         pin = os.pidfd_open(pid)

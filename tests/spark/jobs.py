@@ -327,22 +327,23 @@ def mixed_load(spark, where, label, kind, seconds):
 
 def paced(spark, where, label, tasks, seconds):
     """So many short tasks in each of so many seconds; a machine that falls behind is given all that are
-    due at once: [tasks, seconds, highest attempt number]."""
+    due at once: [tasks, seconds, highest attempt number, workers that they ran on]."""
     context = spark.sparkContext
-    done, highest, began = 0, 0, time.monotonic()
+    done, highest, workers, began = 0, 0, set(), time.monotonic()
 
     def each(_):
-        yield TaskContext.get().attemptNumber()
+        yield TaskContext.get().attemptNumber(), os.getpid()
 
     while done < tasks * seconds:
         second = min(int(time.monotonic() - began) + 1, seconds)
         due = tasks * second - done
         if due:
             got = context.parallelize(range(due), due).mapPartitions(each).collect()
-            done, highest = done + len(got), max(highest, *got)
+            done, highest = done + len(got), max(highest, *(attempt for attempt, _ in got))
+            workers.update(pid for _, pid in got)
         else:
             time.sleep(max(0.0, began + second - time.monotonic()))
-    return [done, time.monotonic() - began, highest]
+    return [done, time.monotonic() - began, highest, len(workers)]
 
 
 def blocked(spark, where, label, kinds, seconds):

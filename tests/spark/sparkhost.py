@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 DAEMON_ARGS = {b"pyspark.daemon", b"reaper_pyspark"}
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 START_S = 240
+ANSWER_S = 120  # the driver answers at once, but where a hundred threads want its processor
 JOB_S = 120  # the first job of SQL takes 3 s on an idle machine, 40 s and more on a busy one
 
 
@@ -121,7 +122,7 @@ class Spark:
         assert "error" not in answer, answer["error"]
         return answer
 
-    def ask(self, do: str, seconds: float = 30, **more: Any) -> Dict[str, Any]:
+    def ask(self, do: str, seconds: float = ANSWER_S, **more: Any) -> Dict[str, Any]:
         self._send({"do": do, **more})
         return self._answer(seconds)
 

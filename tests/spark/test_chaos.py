@@ -26,9 +26,10 @@ LENGTH_S = int(os.environ.get("REAPER_CHAOS_S", "120"))
 SEED = int(os.environ.get("REAPER_CHAOS_SEED") or time.time_ns() % 1_000_000)
 LEAK_EVERY_S = (1, 5)
 TASKS_A_SECOND = 20
-SLOTS = 80  # so that short tasks always find one beside those that are blocked
+USES = 4  # of a worker, at least, one with another
+SLOTS = 90  # so that short tasks always find one beside those that are blocked
 WORKERS = 64  # at once, at least
-LOAD = ("fan_out", "upstream", "consumer")  # beside the short tasks
+LOAD = ("fan_out", "upstream", "consumer", "barrier")  # beside the short tasks
 LONGEST_S = 5  # that a healthy one is blocked for
 COUNT_EVERY_S = 5
 END_S = 120  # what the last jobs get
@@ -74,8 +75,9 @@ def end_jobs(spark, load, blocked, paced):
     await_rounds(spark, blocked, 3)
     for label in load.values():
         await_rounds(spark, label, 2)
-    tasks, took_s, attempt = spark.value(paced, LENGTH_S + END_S)
+    tasks, took_s, attempt, used = spark.value(paced, LENGTH_S + END_S)
     assert tasks == TASKS_A_SECOND * LENGTH_S and attempt == 0, (tasks, attempt)
+    assert used * USES <= tasks, f"{tasks} short tasks on {used} workers: hardly one was used again"
     (spark.notes / "enough").touch()
     rounds, wrong, attempt = spark.value(blocked, END_S)
     assert rounds >= 3 and not wrong and attempt == 0, (rounds, wrong, attempt)
@@ -86,7 +88,7 @@ def end_jobs(spark, load, blocked, paced):
     assert failed["stages"] and failed["failed"] == failed["unknown"] == 0, failed
     log = spark.log.read_text("utf-8", "replace")
     assert "Lost task" not in log and "Python worker exited" not in log, spark.log_tail(200)
-    return rounds, tasks, took_s
+    return rounds, tasks, took_s, used
 
 
 def end_leaks(leaks, told, doomed):
@@ -132,7 +134,8 @@ def test_chaos(start_spark, reaper_for, told, capsys):
         doomed.start()
         workers = run_chaos(spark, watch, leaks, told, doomed)
         doomed.over.set()  # its Sparks would take the processors from the last jobs, for minutes
-        rounds, tasks, took_s = end_jobs(spark, load, blocked, paced)
+        rate = spark.ask("failed-tasks")["completed"] / LENGTH_S
+        rounds, tasks, took_s, used = end_jobs(spark, load, blocked, paced)
         end_leaks(leaks, told, doomed)
         ends.finish()
         told.ends.finish()
@@ -146,8 +149,8 @@ def test_chaos(start_spark, reaper_for, told, capsys):
         latest = max(leaks, key=late_s.get)
         proofs = list(told.proven.values())
         with capsys.disabled():
-            print(f"{workers} workers, {rounds} rounds of {len(blocking.HEALTHY)} healthy ways to block, {tasks} short "
-                  f"tasks in {took_s:.0f} s, the latest leak: {latest.steps(watch)}, "
+            print(f"{workers} workers, {rounds} rounds of {len(blocking.HEALTHY)} healthy ways to block, {rate:.0f} tasks a "
+                  f"second, {tasks} short ones in {took_s:.0f} s on {used} workers, the latest leak: {latest.steps(watch)}, "
                   f"{late_s[latest]:.2f} s of it at rest\n"
                   f"by markers alone, while the wall clock was stepped {told.clock.steps} times: "
                   f"{proofs.count('task-ended')} task-ended, {proofs.count('retired')} retired, "
