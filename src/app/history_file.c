@@ -153,6 +153,15 @@ static int parse_seen(struct history *h, const struct state_fields *f)
 	return 0;
 }
 
+/* clock <ms>: what the wall clock is ahead of the boot clock */
+static int parse_clock(struct history *h, const struct state_fields *f)
+{
+	if (f->count != 2 || h->wall_minus_boot_ms ||
+	    state_file_u64(f->field[1], &h->wall_minus_boot_ms) || !h->wall_minus_boot_ms)
+		return -EINVAL;
+	return 0;
+}
+
 /* kill <boottime_ms> */
 static int parse_kill(struct history *h, const struct state_fields *f)
 {
@@ -169,6 +178,8 @@ static int parse_line(void *arg, const struct state_fields *f)
 {
 	if (!strcmp(f->field[0], "seen"))
 		return parse_seen(arg, f);
+	if (!strcmp(f->field[0], "clock"))
+		return parse_clock(arg, f);
 	return strcmp(f->field[0], "kill") ? -EINVAL : parse_kill(arg, f);
 }
 
@@ -268,14 +279,17 @@ static void format_entry(const struct history_entry *e, struct buf *ret)
 
 void history_file_format(const struct history *h, const char *boot_id, struct buf *ret)
 {
-	size_t kills = MIN(h->kill_count, (size_t)HISTORY_FILE_LINES_MAX - 1);
+	size_t lines = HISTORY_FILE_LINES_MAX - 1 - (h->wall_minus_boot_ms != 0);
+	size_t kills = MIN(h->kill_count, lines);
 	_cleanup_free_ bool *chosen = calloc(h->count + 1, sizeof(*chosen));
 
-	if (!chosen || choose(h, HISTORY_FILE_LINES_MAX - 1 - kills, chosen) < 0) {
+	if (!chosen || choose(h, lines - kills, chosen) < 0) {
 		ret->failed = true;
 		return;
 	}
 	buf_printf(ret, HEADER "%s\n", boot_id);
+	if (h->wall_minus_boot_ms)
+		buf_printf(ret, "clock %" PRIu64 "\n", h->wall_minus_boot_ms);
 	for (size_t i = 0; i < h->count; i++)
 		if (chosen[i])
 			format_entry(history_at(h, i), ret);

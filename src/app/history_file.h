@@ -18,12 +18,13 @@ enum {
  * Reads the text into a history.
  *
  *	reaper-history/1 boot=<uuid>
+ *	clock <ms>					(by which the wall clock is ahead of the boot clock)
  *	seen <pid>:<start> <fence> <boottime_ms> -
  *	seen <pid>:<start> wait <boottime_ms> <nr:sp:pc, or @wchan where the call could not be read>
  *	seen <pid>:<start> idle <boottime_ms> -		(a daemon without a worker)
  *	kill <boottime_ms>
  *
- * `seen` lines stand in the order of identities, each kind once; `kill` lines in the order of time.
+ * One `clock` line at most; `seen` lines stand in the order of identities, each kind once; `kill` lines in the order of time.
  * Of a wait the first look alone is kept, so it counts as seen once.
  *
  * @param h	empty.

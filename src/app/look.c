@@ -65,6 +65,7 @@ int look_reconfigure(struct look *l, const struct config *config)
 	ledger_free(l->ledger);
 	l->markers = markers;
 	l->ledger = ledger;
+	l->logs_read = false;
 	l->config = config;
 	/* Changed classes give other members; changed thresholds begin with fresh windows. */
 	for (size_t i = 0; i < l->daemon_count; i++)

@@ -41,6 +41,7 @@ struct look {
 	struct markers *markers;
 	struct ledger *ledger;
 	struct markers_counts marker_counts;
+	bool logs_read; /* into this ledger, once or more */
 	struct history history;
 	struct growth growth;
 	struct room_mounts mounts; /* where cgroups are, once somebody asked */

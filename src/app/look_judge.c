@@ -19,7 +19,7 @@
 #include "observe/evidence.h"
 
 enum {
-	CLOCK_STEP_MS = 2000, /* the wall clock drifts by less between two looks */
+	SILENT_MS = 60 * 1000, /* a host that runs beats six times in that */
 };
 
 static int take_record(void *arg, const struct marker_source *source, const struct marker *m)
@@ -37,15 +37,24 @@ static void forget_log(void *arg, uint32_t log)
 	ledger_forget(l->ledger, log);
 }
 
-/* Both clocks as they were read together: the census in between may have taken seconds. */
+/* Both clocks as they were read together: the census in between may have taken seconds. What was read by
+ * now may have been written before the step. */
 static void notice_clock_step(struct look *l, const struct audit *a)
 {
-	int64_t offset = (int64_t)(a->wall_ms - a->boot_ms);
-	int64_t moved = offset - (int64_t)l->self.wall_minus_boot_ms;
+	struct history *h = &l->history;
 
-	if (moved < -CLOCK_STEP_MS || moved > CLOCK_STEP_MS)
+	if (!h->wall_minus_boot_ms) /* no run before this one has left a word of it */
+		h->wall_minus_boot_ms = l->self.wall_minus_boot_ms;
+	if (history_clock_stepped(h, a->wall_ms - a->boot_ms))
 		ledger_clock_stepped(l->ledger, a->wall_ms);
-	l->self.wall_minus_boot_ms = (uint64_t)offset;
+}
+
+/* Of steps before these logs were read for the first time nobody knows. */
+static void doubt_silent(struct look *l, const struct audit *a)
+{
+	if (!l->logs_read)
+		ledger_doubt_silent(l->ledger, a->wall_ms - SILENT_MS);
+	l->logs_read = true;
 }
 
 /* One user's endless log holds up that user's workers, not everybody's. */
@@ -60,12 +69,12 @@ static void tell_behind(struct look *l)
 
 int look_markers(struct look *l, struct audit *a)
 {
-	int err;
+	int err = markers_read(l->markers, take_record, forget_log, l, &l->marker_counts);
 
-	notice_clock_step(l, a);
-	err = markers_read(l->markers, take_record, forget_log, l, &l->marker_counts);
 	if (err < 0)
 		return err;
+	notice_clock_step(l, a);
+	doubt_silent(l, a);
 	tell_behind(l);
 	a->bad_records = l->marker_counts.bad;
 	(void)snprintf(a->bad_record, sizeof(a->bad_record), "%s", l->marker_counts.first_bad);

@@ -122,6 +122,15 @@ void history_prune(struct history *h, uint64_t now_ms)
 	prune_kills(h, now_ms);
 }
 
+bool history_clock_stepped(struct history *h, uint64_t wall_minus_boot_ms)
+{
+	uint64_t before = h->wall_minus_boot_ms;
+
+	h->wall_minus_boot_ms = wall_minus_boot_ms;
+	return before && (wall_minus_boot_ms > before + HISTORY_STEP_MS ||
+			  wall_minus_boot_ms + HISTORY_STEP_MS < before);
+}
+
 static void begin_later(uint64_t *at_ms, uint64_t ms, uint64_t now_ms)
 {
 	if (*at_ms && *at_ms != UNKNOWN_U64)

@@ -18,6 +18,8 @@ enum {
 	HISTORY_KILLS_MAX = 100000,
 	HISTORY_WINDOW_MS = 3600 * 1000, /* of max_kills_per_hour */
 	HISTORY_SUSPEND_MS = 10, /* the clocks that tell of it are read one after the other */
+	HISTORY_STEP_MS =
+		2000, /* by less the wall clock was not stepped: a leap second, two readings */
 };
 
 /* One worker or daemon. */
@@ -65,8 +67,9 @@ struct history {
 	uint64_t *kills; /* owned; boot clock of each kill of the last hour, oldest first */
 	size_t kill_count;
 	size_t kill_room;
-	bool suspended_known;  /* of this run only: */
-	uint64_t suspended_ms; /* for how long the machine was suspended, at the last look */
+	bool suspended_known;        /* of this run only: */
+	uint64_t suspended_ms;       /* for how long the machine was suspended, at the last look */
+	uint64_t wall_minus_boot_ms; /* at the last look, of another run too; 0: unknown */
 };
 
 /** Finds an entry. @return the entry, owned by the history, valid until the next history_touch(); or NULL. */
@@ -96,6 +99,14 @@ void history_prune(struct history *h, uint64_t now_ms);
  * @param now_ms	boot clock: no wait begins later.
  */
 void history_suspended(struct history *h, uint64_t suspended_ms, uint64_t now_ms);
+
+/**
+ * Says whether the wall clock was stepped against the boot clock since the last look, of this run or of one
+ * before. Adjusting moves both alike (adjtimex(2)), so what lies between them changes by steps alone.
+ *
+ * @param wall_minus_boot_ms	now.
+ */
+bool history_clock_stepped(struct history *h, uint64_t wall_minus_boot_ms) _must_check_;
 
 /** Remembers a kill. @return 0; -ENOMEM. */
 int history_kill(struct history *h, uint64_t now_ms) _must_check_;

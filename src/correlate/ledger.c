@@ -229,6 +229,17 @@ void ledger_clock_stepped(struct ledger *l, uint64_t now_ms)
 	l->changes++;
 }
 
+void ledger_doubt_silent(struct ledger *l, uint64_t since_ms)
+{
+	for (size_t i = 0; i < l->log_count; i++) {
+		struct ledger_log *log = l->logs[i];
+
+		if (log->beat_ms != UNKNOWN_U64 && log->beat_ms < since_ms)
+			log->epoch = 0; /* of no scope */
+	}
+	l->changes++;
+}
+
 void ledger_set_whole(struct ledger *l, bool whole)
 {
 	l->whole = whole;

@@ -90,6 +90,14 @@ void ledger_forget(struct ledger *l, uint32_t log);
 void ledger_clock_stepped(struct ledger *l, uint64_t now_ms);
 
 /**
+ * Takes no word of beats from a host that has not beaten since a moment, until it beats again. For a reader
+ * that begins: the wall clock may have been set back before, and a host that is silent, stopped or on a machine
+ * that was suspended, has written nothing that shows it, so that its last beats pass for later than the birth
+ * of a worker that it forked after them.
+ */
+void ledger_doubt_silent(struct ledger *l, uint64_t since_ms);
+
+/**
  * Says whether every believed log was read to its end at the last read, but for those of the owners
  * that ledger_set_behind() names.
  */

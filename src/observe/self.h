@@ -21,7 +21,7 @@ struct self {
 	uint64_t pid_ns;             /* inode; 0: unknown */
 	uint64_t net_ns;             /* whose sockets sock_diag tells us of: self_net_ns() */
 	char boot_id[SELF_BOOT_MAX]; /* "" : unknown */
-	uint64_t wall_minus_boot_ms; /* wall clock minus boot clock, to notice a step */
+	uint64_t wall_minus_boot_ms; /* wall clock minus boot clock, at the start */
 };
 
 /**

@@ -239,6 +239,28 @@ Test(history, a_suspended_machine_lets_no_wait_grow)
 	cr_expect_eq(h.kills[0], 1000, "an hour's limit is an hour's");
 }
 
+Test(history, a_step_of_the_wall_clock)
+{
+	static const struct {
+		const char *why;
+		uint64_t ahead_ms;
+		bool stepped;
+	} rows[] = {
+		{ "what was before the first look is not known", 5000000, false },
+		{ "it stands", 5000000, false },
+		{ "the clocks were read one after the other", 5002000, false },
+		{ "a step", 5004001, true },
+		{ "once", 5004001, false },
+		{ "back, by as much as two readings may", 5002001, false },
+		{ "back", 5000000, true },
+	};
+	struct history h = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		cr_expect_eq(history_clock_stepped(&h, rows[i].ahead_ms), rows[i].stepped, "%s",
+			     rows[i].why);
+}
+
 Test(history, what_this_look_did_not_see_is_forgotten)
 {
 	_cleanup_(history_done) struct history h = { 0 };

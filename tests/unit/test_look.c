@@ -9,7 +9,9 @@
 #include "app/look_argv.h"
 #include "app/look_judge.h"
 #include "base/clock.h"
+#include "correlate/ledger_state.h"
 #include "live.h"
+#include "tmpdir.h"
 
 enum {
 	LATER_MS = 3600 * 1000, /* then what was begun just now has settled */
@@ -23,16 +25,15 @@ Test(look, a_census_that_takes_long_is_no_step_of_the_clock)
 	struct problem problem;
 	struct look l;
 	struct audit a = { .wall_ms = clock_wall_ms(), .boot_ms = clock_boot_ms() };
-	int64_t before;
 
 	cr_assert_eq(config_load_text("none", NULL, 0, NULL, 0, &config, &problem), 0);
 	cr_assert_eq(look_open(config, NULL, 0, &l), 0);
-	before = (int64_t)l.self.wall_minus_boot_ms;
 	a.wall_ms -= CENSUS_MS;
 	a.boot_ms -= CENSUS_MS;
 	cr_assert_eq(look_markers(&l, &a), 0);
 	cr_expect_not(l.history.suspended_known);
-	cr_expect_lt(llabs((int64_t)l.self.wall_minus_boot_ms - before), TOGETHER_MS);
+	cr_expect_lt(llabs((int64_t)(l.history.wall_minus_boot_ms - l.self.wall_minus_boot_ms)),
+		     TOGETHER_MS);
 	look_close(&l);
 	config_free(config);
 }
@@ -53,14 +54,25 @@ Test(look, each_look_asks_whether_the_machine_was_suspended)
 	config_free(config);
 }
 
-static unsigned steps; /* that the ledger was told of */
+static unsigned steps;       /* that the ledger was told of */
+static uint64_t read_before; /* changes of the ledger when it was told */
+static unsigned doubts;
+static uint64_t doubted_ms;
 
 void __wrap_ledger_clock_stepped(struct ledger *l, uint64_t now_ms);
 void __wrap_ledger_clock_stepped(struct ledger *l, uint64_t now_ms)
 {
-	(void)l;
 	(void)now_ms;
 	steps++;
+	read_before = l->changes;
+}
+
+void __wrap_ledger_doubt_silent(struct ledger *l, uint64_t since_ms);
+void __wrap_ledger_doubt_silent(struct ledger *l, uint64_t since_ms)
+{
+	(void)l;
+	doubted_ms = since_ms;
+	doubts++;
 }
 
 Test(look, a_step_of_the_clock_is_told)
@@ -76,10 +88,56 @@ Test(look, a_step_of_the_clock_is_told)
 		steps = 0;
 		a = (struct audit){ .wall_ms = clock_wall_ms(), .boot_ms = clock_boot_ms() };
 		a.wall_ms += (uint64_t)(hours * LATER_MS);
-		l.self.wall_minus_boot_ms = clock_wall_ms() - clock_boot_ms();
+		l.history.wall_minus_boot_ms = clock_wall_ms() - clock_boot_ms();
 		cr_assert_eq(look_markers(&l, &a), 0);
 		cr_expect_eq(steps, hours ? 1 : 0, "%d h", hours);
 	}
+	look_close(&l);
+	config_free(config);
+}
+
+/* A record may be older than a step that is noticed as it is read. */
+Test(look, a_step_is_told_when_all_that_may_be_older_was_read)
+{
+	_cleanup_tmpdir_ struct tmpdir dir = tmpdir_make();
+	struct config *config;
+	struct problem problem;
+	struct audit a = { .wall_ms = clock_wall_ms(), .boot_ms = clock_boot_ms() };
+	char text[512];
+	struct look l;
+
+	cr_assert_eq(config_load_text("none", NULL, 0, NULL, 0, &config, &problem), 0);
+	(void)snprintf(config->marker_dir, sizeof(config->marker_dir), "%s", dir.path);
+	cr_assert_eq(look_open(config, NULL, 0, &l), 0);
+	(void)snprintf(text, sizeof(text), "reaper/1 1 host host=4711:50 boot=%s pidns=%llu\n",
+		       l.self.boot_id, (unsigned long long)l.self.pid_ns);
+	tmpdir_write(&dir, "a.log", text, strlen(text), 0600);
+	steps = 0;
+	l.history.wall_minus_boot_ms = 1;
+	cr_assert_eq(look_markers(&l, &a), 0);
+	cr_expect_eq(steps, 1, "of another run");
+	cr_expect_gt(read_before, 0, "the log was not read yet");
+	look_close(&l);
+	config_free(config);
+}
+
+Test(look, a_reader_that_begins_doubts_the_silent_once)
+{
+	struct config *config;
+	struct problem problem;
+	struct look l;
+	struct audit a = { .wall_ms = clock_wall_ms(), .boot_ms = clock_boot_ms() };
+
+	cr_assert_eq(config_load_text("none", NULL, 0, NULL, 0, &config, &problem), 0);
+	cr_assert_eq(look_open(config, NULL, 0, &l), 0);
+	doubts = 0;
+	cr_assert_eq(look_markers(&l, &a), 0);
+	cr_assert_eq(look_markers(&l, &a), 0);
+	cr_expect_eq(doubts, 1);
+	cr_expect_eq(doubted_ms, a.wall_ms - 60 * 1000);
+	cr_assert_eq(look_reconfigure(&l, config), 0);
+	cr_assert_eq(look_markers(&l, &a), 0);
+	cr_expect_eq(doubts, 2, "after a reload all is read anew");
 	look_close(&l);
 	config_free(config);
 }
