@@ -2,9 +2,9 @@
 /*
  * Random histories of a world (world.h), at which reaper's own correlate/ and decide/ look (judge.h):
  * `histories [--control] [--seed N] COUNT`. Whoever is to be ended must be one whom the world does not use
- * any more, and who has done nothing for the timeout; the world knows that by itself. A history that
- * shows something else is made as short as it can be, and printed. With --control the world breaks its
- * word, in one way after another, and each must be found.
+ * any more, who has done nothing for the timeout, and whom nothing else keeps, as a tracer or another user
+ * does; the world knows that by itself. A history that shows something else is made as short as it can be,
+ * and printed. With --control the world breaks its word, in one way after another, and each must be found.
  *
  * Exit status: 0; 1: somebody in use was ended (--control: a lie was not found).
  */
@@ -116,15 +116,16 @@ static void end(struct run *r, const struct world *looked_at, const struct subje
 	unsigned worker = (unsigned)(s->id.pid - WORLD_WORKER);
 	const struct worker *p = &r->world.worker[worker];
 	const char *uses = world_uses(&r->world, worker);
+	const char *keeps = world_keeps(looked_at, worker);
 	/* Between two runs nobody sees whether the machine was suspended. */
 	uint64_t quiet_ms = looked_at->now - world_worked(looked_at, worker) + r->judge.untold_ms;
 
 	/* A pin outlives its process, and names no other. */
 	if (!p->alive || !ident_equal(p->id, s->id))
 		return;
-	if (uses)
+	if (uses || keeps)
 		(void)snprintf(r->wrong, sizeof(r->wrong), "%u is ended by %s, but %s", worker,
-			       reason_name(s->verdict.reason), uses);
+			       reason_name(s->verdict.reason), uses ? uses : keeps);
 	else if (quiet_ms < r->judge.policy.timeout_ms)
 		(void)snprintf(r->wrong, sizeof(r->wrong),
 			       "%u is ended by %s, but it worked %" PRIu64 " ms before", worker,
@@ -306,6 +307,14 @@ static const char *const lies[] = {
 	[LIE_NO_WRITER] = "threads that write are not shown",
 	[LIE_LONG_BLOCKED] = "the kernel's clock of a thread is an hour behind",
 	[LIE_NEVER_SLEPT] = "the kernel does not tell that it was suspended",
+	[LIE_HIDES + KEPT_TRACED] = "a tracer is not shown",
+	[LIE_HIDES + KEPT_STOPPED] = "a stop is not shown",
+	[LIE_HIDES + KEPT_UNINTERRUPTIBLE] = "an uninterruptible sleep is not shown",
+	[LIE_HIDES + KEPT_DUMPING] = "a dump of core is not shown",
+	[LIE_HIDES + KEPT_EXECED] = "another program is not shown",
+	[LIE_HIDES + KEPT_OTHER_UID] = "another user is not shown",
+	[LIE_HIDES + KEPT_OTHER_PID_NS] = "another pid namespace is not shown",
+	[LIE_HIDES + KEPT_PROTECTED] = "a rule that protects is not read",
 };
 static_assert(ARRAY_SIZE(lies) == LIE_COUNT, "every lie is tried");
 

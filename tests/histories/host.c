@@ -57,6 +57,7 @@ static struct worker *fork_worker(struct world *w)
 		.serial = ++w->connections,
 		.born_ms = w->now,
 		.byte_ms = w->now,
+		.kept = w->unshared ? 1u << KEPT_OTHER_PID_NS : 0,
 	};
 	worker_ran(w, p);
 	return p;
@@ -147,7 +148,8 @@ void host_reads(struct world *w, struct worker *p)
 	p->send_queue = 0;
 	if (p->alive && p->phase == PHASE_WRITE) {
 		p->phase = PHASE_RUNNING;
-		worker_ran(w, p);
+		if (!worker_is_held(p))
+			worker_ran(w, p);
 	}
 }
 
@@ -248,6 +250,7 @@ void host_forks_daemon(struct world *w)
 	if (w->stranger.pid == WORLD_DAEMON)
 		w->stranger = (struct ident){ 0 };
 	w->daemon_up = true;
+	w->unshared = false;
 	w->daemon.start = next_start(w);
 	w->port--;
 	tell_daemon(w);

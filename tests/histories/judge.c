@@ -113,8 +113,8 @@ static struct ledger_name name_of(struct ident id)
 static int ask_markers(struct judge *j, const struct audit *a, struct subject *s)
 {
 	struct ledger_question q = {
-		.worker = name_of(s->id),
-		.uid = SEE_UID,
+		.worker = { s->id, SEE_PID_NS, s->ev.ns_pid, s->ev.pid_ns },
+		.uid = s->uid,
 		.class_name = "pyspark",
 		.host_alive = s->host >= 0,
 		.lport = s->socket.remote.port,
@@ -163,8 +163,8 @@ static int see_all(struct judge *j, const struct world *w, unsigned denied, stru
 	return err;
 }
 
-static int judge_subject(struct judge *j, const struct tree_input *in, struct audit *a,
-			 struct subject *s)
+static int judge_worker(struct judge *j, const struct world *w, const struct tree_input *in,
+			struct audit *a, struct subject *s)
 {
 	const struct correlate_input c = {
 		.policy = &j->policy,
@@ -172,6 +172,7 @@ static int judge_subject(struct judge *j, const struct tree_input *in, struct au
 		.tree = in,
 		.before = history_find(&j->history, s->id),
 		.self = SEE_REAPER,
+		.is_protected = world_shows(w, worker_of(w, s)) & 1u << KEPT_PROTECTED,
 	};
 	bool holds[FENCE_COUNT];
 	struct history_entry *e;
@@ -185,6 +186,19 @@ static int judge_subject(struct judge *j, const struct tree_input *in, struct au
 		return -ENOMEM;
 	correlate_remember(&j->policy, s, holds, a->boot_ms, e);
 	return 0;
+}
+
+static int judge_subject(struct judge *j, const struct world *w, const struct tree_input *in,
+			 struct audit *a, struct subject *s)
+{
+	int err;
+
+	if (!role_is_judged(s->role)) {
+		s->verdict = decide_lost_helper();
+		return 0;
+	}
+	err = ask_markers(j, a, s);
+	return err < 0 ? err : judge_worker(j, w, in, a, s);
 }
 
 static size_t remember(const struct history *h, struct tree_memory ret[WORLD_WORKERS])
@@ -217,11 +231,8 @@ static int take(struct judge *j, struct world *w, unsigned denied, struct audit 
 		return err;
 	correlate_mark_ancestors(a, SEE_REAPER);
 	note_run(j, w);
-	for (size_t i = 0; err == 0 && i < a->subject_count; i++) {
-		err = ask_markers(j, a, &a->subjects[i]);
-		if (err == 0)
-			err = judge_subject(j, &in, a, &a->subjects[i]);
-	}
+	for (size_t i = 0; err == 0 && i < a->subject_count; i++)
+		err = judge_subject(j, w, &in, a, &a->subjects[i]);
 	history_prune(&j->history, a->boot_ms);
 	return err;
 }

@@ -108,6 +108,54 @@ static void see_identity(struct ident id, uint64_t born_ms, const struct world *
 	};
 }
 
+/* What stands in the census too. */
+static uint32_t flags_of(unsigned shown)
+{
+	return shown & 1u << KEPT_EXECED ? 0 : PROC_FORKNOEXEC;
+}
+
+/* A set-user-ID program, or one that kept a way back: of its four users each may be the other. */
+static unsigned other_uids(const struct worker *p)
+{
+	return p->serial & 1 ? 15 : 4;
+}
+
+static uid_t uid_of(const struct worker *p, unsigned shown, unsigned which)
+{
+	return shown & 1u << KEPT_OTHER_UID && other_uids(p) & 1u << which ? SEE_OTHER_UID
+									   : SEE_UID;
+}
+
+static void see_change(const struct worker *p, unsigned shown, struct evidence *e)
+{
+	e->flags = flags_of(shown);
+	for (unsigned i = 0; i < ARRAY_SIZE(e->uids); i++)
+		e->uids[i] = uid_of(p, shown, i);
+	if (shown & 1u << KEPT_EXECED)
+		e->exe.ino += p->serial & 1; /* or Python again */
+	if (shown & 1u << KEPT_OTHER_PID_NS) {
+		e->pid_ns = SEE_OTHER_PID_NS;
+		e->ns_pid = 2;
+		e->ns_depth = 2;
+	}
+}
+
+/* A thread that is stopped or in D is not asleep, and shows no call; one that is frozen is, and does. */
+static void see_hold(const struct worker *p, unsigned shown, struct evidence *e)
+{
+	bool frozen = p->serial & 1;
+
+	e->tracer = shown & 1u << KEPT_TRACED ? 1 : 0;
+	e->dumping = tri_of(shown & 1u << KEPT_DUMPING);
+	e->stopped = shown & 1u << KEPT_STOPPED;
+	e->uninterruptible = shown & 1u << KEPT_UNINTERRUPTIBLE;
+	if (!e->stopped && (!e->uninterruptible || frozen))
+		return;
+	e->state = e->stopped ? 'T' : 'D';
+	e->asleep = TRI_NO;
+	e->main.known = false;
+}
+
 static int see_sockets(const struct world *w, const struct worker *p, struct evidence *e)
 {
 	unsigned fds = places[p->phase].fds;
@@ -135,9 +183,12 @@ static int see_sockets(const struct world *w, const struct worker *p, struct evi
 
 int see_worker(const struct world *w, const struct worker *p, unsigned denied, struct evidence *e)
 {
+	unsigned shown = world_shows(w, p);
+
 	see_identity(p->id, p->born_ms, w, e);
-	e->flags = PROC_FORKNOEXEC;
+	see_change(p, shown, e);
 	see_wait(w, p, denied, e);
+	see_hold(p, shown, e);
 	if (denied & DENY_FDS)
 		e->fds_known = TRI_UNKNOWN;
 	return see_sockets(w, p, e);
@@ -191,6 +242,12 @@ static struct proc *add_worker(const struct world *w, const struct worker *p, st
 			   p->left_group ? p->id.pid : WORLD_DAEMON, "python3");
 }
 
+static void see_in_census(const struct worker *p, unsigned shown, struct proc *ret)
+{
+	ret->flags = flags_of(shown);
+	ret->uid = uid_of(p, shown, 1);
+}
+
 /* One that has the name of whom it is taken for, or not. */
 static bool add_stranger(const struct world *w, struct audit *a)
 {
@@ -224,7 +281,7 @@ int see_processes(const struct world *w, struct audit *a)
 		p = add_worker(w, &w->worker[i], a);
 		ok &= p && give_argv(p) == 0;
 		if (p)
-			p->flags = PROC_FORKNOEXEC;
+			see_in_census(&w->worker[i], world_shows(w, &w->worker[i]), p);
 	}
 	snapshot_sort(&a->snapshot);
 	return ok ? 0 : -ENOMEM;

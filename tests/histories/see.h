@@ -15,6 +15,8 @@ enum {
 	SEE_REAPER = 9000, /* our own number */
 	SEE_PID_NS = 1,
 	SEE_NET_NS = 2,
+	SEE_OTHER_UID = 1001,
+	SEE_OTHER_PID_NS = 3,
 };
 
 /* What one look may not see. */

@@ -5,6 +5,7 @@
 
 enum {
 	RUN_NS = 20000000,
+	HELD = (1 << KEPT_PASSING) - 1,
 };
 
 void worker_ran(struct world *w, struct worker *p)
@@ -67,9 +68,34 @@ void worker_dies(struct worker *p)
 	p->recv_queue = p->send_queue = 0;
 }
 
+bool worker_is_held(const struct worker *p)
+{
+	return p->kept & (1u << KEPT_STOPPED | 1u << KEPT_UNINTERRUPTIBLE | 1u << KEPT_DUMPING);
+}
+
+/* Who goes on has run; a core is dumped to the end, and that is its end. */
+static void let_go_on(struct world *w, struct worker *p)
+{
+	if (p->kept & 1u << KEPT_DUMPING)
+		worker_dies(p);
+	else if (worker_is_held(p))
+		worker_ran(w, p);
+	p->kept &= ~(unsigned)HELD;
+}
+
+void worker_holds(struct world *w, struct worker *p, unsigned arg)
+{
+	if (!p->alive)
+		return;
+	if (p->kept & HELD)
+		let_go_on(w, p);
+	else
+		p->kept |= 1u << arg / 8 % KEPT_PASSING;
+}
+
 void worker_steps(struct world *w, struct worker *p, unsigned arg)
 {
-	if (!p->alive || p->phase == PHASE_WRITE)
+	if (!p->alive || p->phase == PHASE_WRITE || worker_is_held(p))
 		return;
 	/* Nothing wakes it. */
 	if ((p->phase == PHASE_PROTOCOL || p->phase == PHASE_SIGNED_OFF) && !p->recv_queue &&

@@ -41,7 +41,7 @@ static void burn(struct world *w, uint64_t ms)
 	for (unsigned i = 0; i < WORLD_WORKERS; i++) {
 		struct worker *p = &w->worker[i];
 
-		if (!p->alive)
+		if (!p->alive || worker_is_held(p))
 			continue;
 		if (p->phase == PHASE_BURN || p->phase == PHASE_RUNNING) {
 			p->cpu_ns += ms * BURN_NS_PER_MS;
@@ -110,7 +110,7 @@ static void work(struct world *w, struct worker *p, unsigned arg)
 {
 	enum phase wait = p->phase;
 
-	if (!p->alive || wait < PHASE_POLL || wait > PHASE_OWN_RECV)
+	if (!p->alive || worker_is_held(p) || wait < PHASE_POLL || wait > PHASE_OWN_RECV)
 		return;
 	p->phase = PHASE_RUNNING;
 	worker_ran(w, p);
@@ -229,6 +229,17 @@ static void finish_and_read(struct world *w, struct worker *p, unsigned arg)
 	host_takes_end(w, p);
 }
 
+/* The namespace of a process stands when it is forked. */
+static void change(struct world *w, struct worker *p, unsigned arg)
+{
+	enum kept kept = KEPT_PASSING + arg / 8 % (KEPT_COUNT - KEPT_PASSING);
+
+	if (kept == KEPT_OTHER_PID_NS)
+		w->unshared = !w->unshared;
+	else if (p->alive)
+		p->kept |= 1u << kept;
+}
+
 static void do_worker(struct world *w, enum op op, struct worker *p, unsigned arg)
 {
 	if (op == OP_STEP || op == OP_STEP_2 || op == OP_STEP_3)
@@ -237,6 +248,10 @@ static void do_worker(struct world *w, enum op op, struct worker *p, unsigned ar
 		work(w, p, arg);
 	else if (op == OP_DIES && (arg & 192) == 192)
 		worker_dies(p);
+	else if (op == OP_HOLD && (arg & 128))
+		worker_holds(w, p, arg);
+	else if (op == OP_CHANGE && (arg & 192) == 192)
+		change(w, p, arg);
 	else if (!runs(w))
 		return;
 	else if (op == OP_FINISH || op == OP_FINISH_2)
@@ -343,12 +358,46 @@ const char *world_uses(const struct world *w, unsigned worker)
 	return "a task has it";
 }
 
+unsigned world_shows(const struct world *w, const struct worker *p)
+{
+	return w->lie >= LIE_HIDES ? p->kept & ~(1u << (w->lie - LIE_HIDES)) : p->kept;
+}
+
+static const char *const keeps[KEPT_COUNT] = {
+	[KEPT_TRACED] = "it is traced",
+	[KEPT_STOPPED] = "it is stopped",
+	[KEPT_UNINTERRUPTIBLE] = "it is in uninterruptible sleep",
+	[KEPT_DUMPING] = "it is dumping core",
+	[KEPT_EXECED] = "it runs another program",
+	[KEPT_OTHER_UID] = "it is another user's",
+	[KEPT_OTHER_PID_NS] = "it is in another pid namespace",
+	[KEPT_PROTECTED] = "it is protected",
+};
+
+/* It differs from its daemon, and when that has died nothing in /proc tells from whom. */
+static bool is_kept(const struct world *w, const struct worker *p, enum kept k)
+{
+	if (k == KEPT_OTHER_UID || k == KEPT_OTHER_PID_NS)
+		return w->daemon_up && ident_equal(p->daemon, w->daemon);
+	return true;
+}
+
+const char *world_keeps(const struct world *w, unsigned worker)
+{
+	const struct worker *p = &w->worker[worker];
+
+	for (enum kept k = 0; k < KEPT_COUNT; k++)
+		if (p->kept & 1u << k && is_kept(w, p, k))
+			return keeps[k];
+	return NULL;
+}
+
 bool world_leaks(const struct world *w, unsigned worker)
 {
 	const struct worker *p = &w->worker[worker];
 
-	return p->alive && p->use == USE_CLOSED && p->end >= END_CLOSED && w->daemon_up &&
-	       ident_equal(p->daemon, w->daemon) && p->phase >= PHASE_POLL &&
+	return p->alive && !p->kept && p->use == USE_CLOSED && p->end >= END_CLOSED &&
+	       w->daemon_up && ident_equal(p->daemon, w->daemon) && p->phase >= PHASE_POLL &&
 	       p->phase <= PHASE_WRITE && p->phase != PHASE_BURN;
 }
 

@@ -68,6 +68,20 @@ enum end {
 	END_RESET, /* closed with bytes unread: no table has it any more */
 };
 
+/* Why a worker must not be ended, whoever uses it or not. */
+enum kept {
+	KEPT_TRACED,
+	KEPT_STOPPED,
+	KEPT_UNINTERRUPTIBLE, /* in D, or frozen */
+	KEPT_DUMPING,
+	KEPT_PASSING, /* those before it pass */
+	KEPT_EXECED = KEPT_PASSING,
+	KEPT_OTHER_UID,
+	KEPT_OTHER_PID_NS,
+	KEPT_PROTECTED,
+	KEPT_COUNT,
+};
+
 /* A moment at which it was blocked. */
 struct rest {
 	uint64_t ms, cpu_ns;
@@ -89,6 +103,7 @@ struct worker {
 	bool more;           /* the host has more to send */
 	bool sent_all;       /* it has sent its last byte of this task */
 	bool leaves;         /* ... and left the protocol */
+	unsigned kept;       /* bits of enum kept */
 	uint32_t recv_queue, send_queue, host_recv_queue;
 	uint64_t born_ms, ran_ms, worked_ms, byte_ms, fin_ms, fed_ms;
 	uint64_t cpu_ns, switches;
@@ -130,7 +145,8 @@ enum lie {
 	LIE_NO_WRITER,    /* a thread that writes is not shown */
 	LIE_LONG_BLOCKED, /* who ran just now is said to have been blocked for an hour */
 	LIE_NEVER_SLEPT,  /* the kernel says that it was never suspended */
-	LIE_COUNT,
+	LIE_HIDES,        /* one of enum kept, in its order, is not shown */
+	LIE_COUNT = LIE_HIDES + KEPT_COUNT,
 };
 
 struct world {
@@ -146,6 +162,7 @@ struct world {
 	struct ident stranger; /* who has the number of a dead host or daemon; 0: nobody */
 	bool child;            /* a child of the host holds copies of its ends */
 	bool was_running;      /* since the last look */
+	bool unshared;         /* the daemon's next children are in a pid namespace of their own */
 	struct worker worker[WORLD_WORKERS];
 	struct task task[WORLD_TASKS];
 	unsigned pool[WORLD_WORKERS], pooled; /* the longest there first */
@@ -191,6 +208,8 @@ enum op {
 	OP_CLOCK,
 	OP_SUSPEND,
 	OP_DIES,
+	OP_HOLD,   /* a worker is traced, stopped, in D or dumping core; or no more */
+	OP_CHANGE, /* it becomes for good what no worker is, or one that is protected */
 	OP_COUNT,
 };
 
@@ -216,6 +235,12 @@ bool world_leaks(const struct world *w, unsigned worker);
 
 /** Says what is wrong with ending a worker now. @return NULL: nobody will use it again. */
 const char *world_uses(const struct world *w, unsigned worker);
+
+/** Says why a worker must be kept now, used or not. @return NULL: nothing keeps it. */
+const char *world_keeps(const struct world *w, unsigned worker);
+
+/** @return bits of enum kept: what a worker shows of that. */
+unsigned world_shows(const struct world *w, const struct worker *p);
 
 /** @return when a worker last did something: a byte, or work. */
 uint64_t world_worked(const struct world *w, unsigned worker);

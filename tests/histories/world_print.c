@@ -34,6 +34,8 @@ static const char *const op_names[OP_COUNT] = {
 	[OP_CLOCK] = "the wall clock is set",
 	[OP_SUSPEND] = "the machine is suspended",
 	[OP_DIES] = "a worker dies",
+	[OP_HOLD] = "a worker is held, or goes on",
+	[OP_CHANGE] = "a worker is no plain worker any more",
 };
 
 static const char *const use_names[] = {
@@ -56,20 +58,40 @@ static const char *const phase_names[PHASE_COUNT] = {
 	[PHASE_SIGNED_OFF] = "signed off",
 };
 
+static const char *const kept_names[KEPT_COUNT] = {
+	[KEPT_TRACED] = "traced",
+	[KEPT_STOPPED] = "stopped",
+	[KEPT_UNINTERRUPTIBLE] = "uninterruptible",
+	[KEPT_DUMPING] = "dumping core",
+	[KEPT_EXECED] = "exec'ed",
+	[KEPT_OTHER_UID] = "another user's",
+	[KEPT_OTHER_PID_NS] = "in another pid namespace",
+	[KEPT_PROTECTED] = "protected",
+};
+
+static void print_worker(const struct world *w, unsigned i, FILE *to)
+{
+	const struct worker *p = &w->worker[i];
+
+	(void)fprintf(to, " [%u %s, %s, end %d, queues %u %u %u%s", i, use_names[p->use],
+		      phase_names[p->phase], (int)p->end, p->recv_queue, p->send_queue,
+		      p->host_recv_queue, p->more ? ", more" : "");
+	for (enum kept k = 0; k < KEPT_COUNT; k++)
+		if (p->kept & 1u << k)
+			(void)fprintf(to, ", %s", kept_names[k]);
+	(void)fputc(']', to);
+}
+
 void world_print(const struct world *w, enum op op, unsigned arg, FILE *to)
 {
 	(void)fprintf(to, "%9.3f s %s (%u):", (double)(w->now - WORLD_BEGIN_MS) / 1000,
 		      op_names[op], arg);
 	for (unsigned i = 0; i < WORLD_WORKERS; i++) {
-		const struct worker *p = &w->worker[i];
-
-		if (p->alive)
-			(void)fprintf(to, " [%u %s, %s, end %d, queues %u %u %u%s]", i,
-				      use_names[p->use], phase_names[p->phase], (int)p->end,
-				      p->recv_queue, p->send_queue, p->host_recv_queue,
-				      p->more ? ", more" : "");
+		if (w->worker[i].alive)
+			print_worker(w, i, to);
 	}
-	(void)fprintf(to, "%s%s%s%s%s\n", w->host_up ? "" : ", no host",
+	(void)fprintf(to, "%s%s%s%s%s%s\n", w->host_up ? "" : ", no host",
 		      w->stopped ? ", stopped" : "", w->daemon_up ? "" : ", no daemon",
-		      w->child ? ", a child" : "", w->stranger.pid ? ", a stranger" : "");
+		      w->unshared ? ", unshared" : "", w->child ? ", a child" : "",
+		      w->stranger.pid ? ", a stranger" : "");
 }
