@@ -20,7 +20,7 @@ PROMISES = {
     "mechanisms of the promises": "N1 to N18",
     "mutants": "N2, N3, N5 to N8, N11",
     "the model": "N2",
-    "random histories": "N1, N2, N3, N8, N14",
+    "random histories": "N2, N3, N5, N7, N8, N14",
     "numbers given away": "N1",
     "leaks among healthy workers": "N2, N3",
     "system calls of a sweep": "N8, N10",
