@@ -110,6 +110,18 @@ static void look(struct run *r, unsigned denied, struct audit *ret)
 	}
 }
 
+/* What the host's own word proves is as old as that word, however the wall clock was set: no older than the
+ * moment since which it does not use the worker. */
+static bool is_early(const struct run *r, const struct world *looked_at, const struct subject *s)
+{
+	uint64_t unused_ms = looked_at->worker[s->id.pid - WORLD_WORKER].unused_ms;
+
+	if (s->verdict.fence != FENCE_RETIRED && s->verdict.fence != FENCE_TASK_ENDED)
+		return false;
+	return unused_ms > r->judge.began_ms &&
+	       looked_at->now - unused_ms < r->judge.policy.timeout_ms;
+}
+
 /* @param looked_at	the world at the look that said so: what is done after that look, none can see. */
 static void end(struct run *r, const struct world *looked_at, const struct subject *s)
 {
@@ -130,6 +142,9 @@ static void end(struct run *r, const struct world *looked_at, const struct subje
 		(void)snprintf(r->wrong, sizeof(r->wrong),
 			       "%u is ended by %s, but it worked %" PRIu64 " ms before", worker,
 			       reason_name(s->verdict.reason), quiet_ms);
+	else if (is_early(r, looked_at, s))
+		(void)snprintf(r->wrong, sizeof(r->wrong), "%u is ended by %s, but too early",
+			       worker, reason_name(s->verdict.reason));
 	total.ended[s->verdict.fence]++;
 	world_kill(&r->world, worker);
 }
@@ -307,6 +322,7 @@ static const char *const lies[] = {
 	[LIE_NO_WRITER] = "threads that write are not shown",
 	[LIE_LONG_BLOCKED] = "the kernel's clock of a thread is an hour behind",
 	[LIE_NEVER_SLEPT] = "the kernel does not tell that it was suspended",
+	[LIE_NO_STEP] = "nobody sees that the wall clock was set",
 	[LIE_HIDES + KEPT_TRACED] = "a tracer is not shown",
 	[LIE_HIDES + KEPT_STOPPED] = "a stop is not shown",
 	[LIE_HIDES + KEPT_UNINTERRUPTIBLE] = "an uninterruptible sleep is not shown",

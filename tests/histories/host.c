@@ -23,6 +23,7 @@ static void close_end(struct world *w, struct worker *p)
 static void hang_up(struct world *w, struct worker *p)
 {
 	p->use = USE_CLOSED;
+	p->unused_ms = w->now;
 	p->more = false;
 	if (!w->child)
 		close_end(w, p);
@@ -97,6 +98,7 @@ void host_leases(struct world *w, unsigned arg)
 	if (!p)
 		return;
 	p->use = USE_LEASED;
+	p->unused_ms = 0;
 	p->task = task;
 	p->fed = p->sent_all = p->leaves = false;
 	p->more = arg & 8;
@@ -193,6 +195,7 @@ void host_ends(struct world *w, unsigned arg)
 			continue;
 		if (arg & 8) {
 			p->use = USE_GIVEN_UP;
+			p->unused_ms = w->now;
 			p->more = false;
 		} else {
 			hang_up(w, p);

@@ -73,7 +73,7 @@ static int read_logs(struct judge *j, const struct world *w, unsigned denied)
 {
 	uint64_t moved = w->wall - j->wall_minus_boot + CLOCK_STEP_MS;
 
-	if (moved > 2 * CLOCK_STEP_MS)
+	if (moved > 2 * CLOCK_STEP_MS && w->lie != LIE_NO_STEP)
 		ledger_clock_stepped(j->ledger, w->now + w->wall);
 	j->wall_minus_boot = w->wall;
 	ledger_set_whole(j->ledger, !(denied & DENY_LOG));
@@ -287,6 +287,7 @@ int judge_begin(struct judge *j, const struct world *w)
 {
 	*j = (struct judge){
 		.policy = policy,
+		.began_ms = w->now,
 		.wall_minus_boot = w->wall,
 		.suspended_ms = w->suspended_ms,
 	};

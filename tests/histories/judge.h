@@ -20,6 +20,7 @@ struct judge {
 	struct history history;
 	struct ledger *ledger;      /* owned */
 	unsigned taken[WORLD_LOGS]; /* of the world's records, of each log */
+	uint64_t began_ms; /* boot clock; how the wall clock was set before, it cannot know */
 	uint64_t wall_minus_boot;
 	uint64_t runs[JUDGE_RUNS]; /* wall clock */
 	size_t run_count;

@@ -18,6 +18,7 @@ enum {
 	LOOP_NS_PER_MS = 800,
 	WALL_MS = 1763640000,
 	SHORT_TIMES = 4,
+	UNNOTICED_MS = 2 * SECOND, /* CLOCK_STEP_MS of app/look_judge.c */
 };
 
 static const uint64_t times_ms[] = { 10, 500, 1100, 3000, 11000, 21000, 62000, 115000 };
@@ -240,6 +241,25 @@ static void change(struct world *w, struct worker *p, unsigned arg)
 		p->kept |= 1u << kept;
 }
 
+/* A step that is no longer than clocks drift is not noticed, and none may wait for less than that. */
+static void set_clock(struct world *w, int64_t ms)
+{
+	w->wall += (uint64_t)ms;
+	for (unsigned i = 0; ms > 0 && ms < UNNOTICED_MS && i < WORLD_WORKERS; i++)
+		w->worker[i].unused_ms -= MIN(w->worker[i].unused_ms, (uint64_t)ms);
+}
+
+/* Sometimes right behind a record, so that its age is that of the step. */
+static void give_up(struct world *w, struct worker *p)
+{
+	if (!p->alive || !runs(w))
+		return;
+	if (p->use == USE_LEASED)
+		host_ends(w, p->task | 8);
+	if (p->use == USE_GIVEN_UP && w->habit.retires)
+		tell_worker(w, MARKER_RETIRED, p);
+}
+
 static void do_worker(struct world *w, enum op op, struct worker *p, unsigned arg)
 {
 	if (op == OP_STEP || op == OP_STEP_2 || op == OP_STEP_3)
@@ -327,8 +347,11 @@ void world_do(struct world *w, enum op op, unsigned arg)
 			host_stranger(w, arg);
 		break;
 	case OP_CLOCK:
-		if (!(arg & 224))
-			w->wall += (uint64_t)steps_ms[arg % ARRAY_SIZE(steps_ms)];
+		if (arg & 224)
+			break;
+		if (arg & 16)
+			give_up(w, choose(w, arg));
+		set_clock(w, steps_ms[arg % ARRAY_SIZE(steps_ms)]);
 		break;
 	case OP_SUSPEND:
 		if (!(arg & 192))

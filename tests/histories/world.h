@@ -106,6 +106,7 @@ struct worker {
 	unsigned kept;       /* bits of enum kept */
 	uint32_t recv_queue, send_queue, host_recv_queue;
 	uint64_t born_ms, ran_ms, worked_ms, byte_ms, fin_ms, fed_ms;
+	uint64_t unused_ms; /* since its host gave it up or closed it; 0: it did not */
 	uint64_t cpu_ns, switches;
 	struct rest rests[WORLD_RESTS];
 	unsigned rest_count; /* that there ever were */
@@ -145,6 +146,7 @@ enum lie {
 	LIE_NO_WRITER,    /* a thread that writes is not shown */
 	LIE_LONG_BLOCKED, /* who ran just now is said to have been blocked for an hour */
 	LIE_NEVER_SLEPT,  /* the kernel says that it was never suspended */
+	LIE_NO_STEP,      /* nobody sees that the wall clock was set */
 	LIE_HIDES,        /* one of enum kept, in its order, is not shown */
 	LIE_COUNT = LIE_HIDES + KEPT_COUNT,
 };
