@@ -153,11 +153,12 @@ static int parse_seen(struct history *h, const struct state_fields *f)
 	return 0;
 }
 
-/* clock <ms>: what the wall clock is ahead of the boot clock */
+/* clock <ms> <boottime_ms>: what the wall clock is ahead of the boot clock, and since when; 0: not known */
 static int parse_clock(struct history *h, const struct state_fields *f)
 {
-	if (f->count != 2 || h->wall_minus_boot_ms ||
-	    state_file_u64(f->field[1], &h->wall_minus_boot_ms) || !h->wall_minus_boot_ms)
+	if (f->count != 3 || h->wall_minus_boot_ms ||
+	    state_file_u64(f->field[1], &h->wall_minus_boot_ms) || !h->wall_minus_boot_ms ||
+	    state_file_u64(f->field[2], &h->stepped_ms))
 		return -EINVAL;
 	return 0;
 }
@@ -289,7 +290,8 @@ void history_file_format(const struct history *h, const char *boot_id, struct bu
 	}
 	buf_printf(ret, HEADER "%s\n", boot_id);
 	if (h->wall_minus_boot_ms)
-		buf_printf(ret, "clock %" PRIu64 "\n", h->wall_minus_boot_ms);
+		buf_printf(ret, "clock %" PRIu64 " %" PRIu64 "\n", h->wall_minus_boot_ms,
+			   h->stepped_ms);
 	for (size_t i = 0; i < h->count; i++)
 		if (chosen[i])
 			format_entry(history_at(h, i), ret);
@@ -308,7 +310,7 @@ static bool speaks_of_the_future(const struct history *h, uint64_t now_ms)
 			if (ms != UNKNOWN_U64 && (ms > now_ms || h->entries[i].before_ms > now_ms))
 				return true;
 		}
-	return h->kill_count && h->kills[h->kill_count - 1] > now_ms;
+	return h->stepped_ms > now_ms || (h->kill_count && h->kills[h->kill_count - 1] > now_ms);
 }
 
 int history_file_load(const char *state_dir, const char *boot_id, uint64_t now_ms,

@@ -18,7 +18,7 @@ enum {
  * Reads the text into a history.
  *
  *	reaper-history/1 boot=<uuid>
- *	clock <ms>					(by which the wall clock is ahead of the boot clock)
+ *	clock <ms> <boottime_ms>	(by which the wall clock is ahead of the boot clock; since when, or 0)
  *	seen <pid>:<start> <fence> <boottime_ms> -
  *	seen <pid>:<start> wait <boottime_ms> <nr:sp:pc, or @wchan where the call could not be read>
  *	seen <pid>:<start> idle <boottime_ms> -		(a daemon without a worker)

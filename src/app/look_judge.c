@@ -45,11 +45,12 @@ static void notice_clock_step(struct look *l, const struct audit *a)
 
 	if (!h->wall_minus_boot_ms) /* no run before this one has left a word of it */
 		h->wall_minus_boot_ms = l->self.wall_minus_boot_ms;
-	if (history_clock_stepped(h, a->wall_ms - a->boot_ms))
+	if (history_clock_stepped(h, a->wall_ms - a->boot_ms, a->boot_ms))
 		ledger_clock_stepped(l->ledger, a->wall_ms);
+	ledger_trust_from(l->ledger, history_unstepped_ms(h));
 }
 
-/* Of steps before these logs were read for the first time nobody knows. */
+/* Of steps before the first look at all nobody knows. */
 static void doubt_silent(struct look *l, const struct audit *a)
 {
 	if (!l->logs_read)

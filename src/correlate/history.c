@@ -122,13 +122,21 @@ void history_prune(struct history *h, uint64_t now_ms)
 	prune_kills(h, now_ms);
 }
 
-bool history_clock_stepped(struct history *h, uint64_t wall_minus_boot_ms)
+bool history_clock_stepped(struct history *h, uint64_t wall_minus_boot_ms, uint64_t now_ms)
 {
 	uint64_t before = h->wall_minus_boot_ms;
 
 	h->wall_minus_boot_ms = wall_minus_boot_ms;
-	return before && (wall_minus_boot_ms > before + HISTORY_STEP_MS ||
-			  wall_minus_boot_ms + HISTORY_STEP_MS < before);
+	if (!before || (wall_minus_boot_ms <= before + HISTORY_STEP_MS &&
+			wall_minus_boot_ms + HISTORY_STEP_MS >= before))
+		return false;
+	h->stepped_ms = now_ms;
+	return true;
+}
+
+uint64_t history_unstepped_ms(const struct history *h)
+{
+	return h->stepped_ms ? h->wall_minus_boot_ms + h->stepped_ms : 0;
 }
 
 static void begin_later(uint64_t *at_ms, uint64_t ms, uint64_t now_ms)

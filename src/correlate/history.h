@@ -70,6 +70,7 @@ struct history {
 	bool suspended_known;        /* of this run only: */
 	uint64_t suspended_ms;       /* for how long the machine was suspended, at the last look */
 	uint64_t wall_minus_boot_ms; /* at the last look, of another run too; 0: unknown */
+	uint64_t stepped_ms; /* boot clock of the look that saw the wall clock stepped; 0: none */
 };
 
 /** Finds an entry. @return the entry, owned by the history, valid until the next history_touch(); or NULL. */
@@ -105,8 +106,13 @@ void history_suspended(struct history *h, uint64_t suspended_ms, uint64_t now_ms
  * before. Adjusting moves both alike (adjtimex(2)), so what lies between them changes by steps alone.
  *
  * @param wall_minus_boot_ms	now.
+ * @param now_ms		boot clock.
  */
-bool history_clock_stepped(struct history *h, uint64_t wall_minus_boot_ms) _must_check_;
+bool history_clock_stepped(struct history *h, uint64_t wall_minus_boot_ms, uint64_t now_ms)
+	_must_check_;
+
+/** @return since when, by the wall clock as it is now, it has not been stepped; 0: no step is known. */
+uint64_t history_unstepped_ms(const struct history *h);
 
 /** Remembers a kill. @return 0; -ENOMEM. */
 int history_kill(struct history *h, uint64_t now_ms) _must_check_;

@@ -229,13 +229,18 @@ void ledger_clock_stepped(struct ledger *l, uint64_t now_ms)
 	l->changes++;
 }
 
+void ledger_trust_from(struct ledger *l, uint64_t ms)
+{
+	l->trusted_ms = ms;
+}
+
 void ledger_doubt_silent(struct ledger *l, uint64_t since_ms)
 {
 	for (size_t i = 0; i < l->log_count; i++) {
 		struct ledger_log *log = l->logs[i];
 
-		if (log->beat_ms != UNKNOWN_U64 && log->beat_ms < since_ms)
-			log->epoch = 0; /* of no scope */
+		if (log->beat_ms < since_ms) /* UNKNOWN_U64 is not */
+			log->epoch = 0;      /* of no scope */
 	}
 	l->changes++;
 }

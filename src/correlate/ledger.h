@@ -90,6 +90,12 @@ void ledger_forget(struct ledger *l, uint32_t log);
 void ledger_clock_stepped(struct ledger *l, uint64_t now_ms);
 
 /**
+ * Trusts no age of a record that is dated before a moment: since then the wall clock has not been stepped. For
+ * a reader that begins after the step; one that was there tells of it by ledger_clock_stepped().
+ */
+void ledger_trust_from(struct ledger *l, uint64_t ms);
+
+/**
  * Takes no word of beats from a host that has not beaten since a moment, until it beats again. For a reader
  * that begins: the wall clock may have been set back before, and a host that is silent, stopped or on a machine
  * that was suspended, has written nothing that shows it, so that its last beats pass for later than the birth

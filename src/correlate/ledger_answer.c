@@ -128,6 +128,13 @@ static void add_end(struct last_end *last, uint64_t ms, bool current)
 		last->stale_ms = MAX(last->stale_ms, ms);
 }
 
+/* Whether it has an age: it was dated by the wall clock as that is now. */
+static bool is_current(const struct ledger_case *c, const struct ledger_scope *s, uint64_t ms,
+		       uint32_t epoch)
+{
+	return epoch == s->epoch && ms >= c->ledger->trusted_ms;
+}
+
 static void add_open(struct marker_facts *f, uint64_t begin_ms)
 {
 	if (!f->open++ || begin_ms < f->open_since_ms)
@@ -146,7 +153,7 @@ static void add_binding(struct ledger_case *c, size_t i, const struct ledger_bin
 	c->bound_ms = MAX(c->bound_ms, b->ms);
 	c->facts->bound += !twin;
 	if (ended)
-		add_end(last, e->end_ms, e->end_epoch == s->epoch);
+		add_end(last, e->end_ms, is_current(c, s, e->end_ms, e->end_epoch));
 	else if (!counted_open)
 		add_open(c->facts, e->begin_ms);
 }
@@ -165,7 +172,8 @@ static void add_bindings(struct ledger_case *c, size_t i, struct last_end *last)
 	w = ledger_store_worker(&s->store, worker);
 	c->facts->bound += w->forgotten;
 	if (w->forgotten)
-		add_end(last, w->forgotten_end_ms, w->forgotten_epoch == s->epoch);
+		add_end(last, w->forgotten_end_ms,
+			is_current(c, s, w->forgotten_end_ms, w->forgotten_epoch));
 	for (uint32_t at = w->bindings; at;) {
 		const struct ledger_binding *b = ledger_store_binding(&s->store, at - 1);
 
@@ -283,7 +291,7 @@ static void answer(struct ledger_case *c)
 	struct marker_facts *f = c->facts;
 	bool lost = false;
 
-	c->after_ms = c->question->born_ms;
+	c->after_ms = MAX(c->question->born_ms, c->ledger->trusted_ms);
 	for (size_t i = 0; i < c->count; i++) {
 		learn(c, c->scope[i]);
 		lost |= c->scope[i]->lost;

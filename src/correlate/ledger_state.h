@@ -49,6 +49,7 @@ struct ledger {
 	bool whole;
 	uint32_t behind[LEDGER_BEHIND_MAX]; /* owners with a log that was not read to its end */
 	uint32_t behind_count;
+	uint64_t trusted_ms;      /* no age of what is dated before counts */
 	uint64_t changes;         /* records and logs that came and went */
 	uint32_t used;            /* items of all scopes */
 	struct ledger_log **logs; /* owned; by number */

@@ -64,7 +64,7 @@ void ledger_case_retired(struct ledger_case *c)
 			continue;
 		f->retired_ms = f->retired ? MIN(f->retired_ms, said->ms) : said->ms;
 		f->retired = true;
-		c->stale |= said->epoch != s->epoch;
+		c->stale |= said->epoch != s->epoch || said->ms < c->ledger->trusted_ms;
 	}
 }
 
@@ -88,7 +88,7 @@ void ledger_case_operators(struct ledger_case *c)
 			continue;
 		f->operator_ms = f->retired_by_operator ? MIN(f->operator_ms, said->ms) : said->ms;
 		f->retired_by_operator = true;
-		c->stale |= said->epoch != s->epoch;
+		c->stale |= said->epoch != s->epoch || said->ms < c->ledger->trusted_ms;
 	}
 }
 

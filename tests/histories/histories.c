@@ -323,6 +323,7 @@ static const char *const lies[] = {
 	[LIE_LONG_BLOCKED] = "the kernel's clock of a thread is an hour behind",
 	[LIE_NEVER_SLEPT] = "the kernel does not tell that it was suspended",
 	[LIE_NO_STEP] = "nobody sees that the wall clock was set",
+	[LIE_NO_DOUBT] = "beats of any age are believed",
 	[LIE_HIDES + KEPT_TRACED] = "a tracer is not shown",
 	[LIE_HIDES + KEPT_STOPPED] = "a stop is not shown",
 	[LIE_HIDES + KEPT_UNINTERRUPTIBLE] = "an uninterruptible sleep is not shown",

@@ -11,8 +11,8 @@
 #include "see.h"
 
 enum {
-	CLOCK_STEP_MS = 2000, /* as in app/look_judge.c */
-	RUN_APART_MS = 1000,  /* as in app/look_runs.c */
+	SILENT_MS = 60 * 1000, /* as in app/look_judge.c */
+	RUN_APART_MS = 1000,   /* as in app/look_runs.c */
 };
 
 static const struct worker *worker_of(const struct world *w, const struct subject *s)
@@ -71,15 +71,23 @@ static int read_log(struct judge *j, const struct world *w, unsigned log)
 
 static int read_logs(struct judge *j, const struct world *w, unsigned denied)
 {
-	uint64_t moved = w->wall - j->wall_minus_boot + CLOCK_STEP_MS;
+	bool stepped;
 
-	if (moved > 2 * CLOCK_STEP_MS && w->lie != LIE_NO_STEP)
-		ledger_clock_stepped(j->ledger, w->now + w->wall);
-	j->wall_minus_boot = w->wall;
+	if (!j->history.wall_minus_boot_ms) /* of steps before it nobody knows */
+		j->began_ms = w->now;
+	stepped = history_clock_stepped(&j->history, w->wall, w->now);
 	ledger_set_whole(j->ledger, !(denied & DENY_LOG));
 	for (unsigned log = 0; log < w->logs; log++)
 		if (!(log == w->host_log && denied & DENY_LOG) && read_log(j, w, log) < 0)
 			return -ENOMEM;
+	/* What was read may be older than a step, and of steps before these logs were read nobody knows. */
+	if (stepped && w->lie != LIE_NO_STEP)
+		ledger_clock_stepped(j->ledger, w->now + w->wall);
+	if (w->lie != LIE_NO_STEP)
+		ledger_trust_from(j->ledger, history_unstepped_ms(&j->history));
+	if (!j->logs_read && w->lie != LIE_NO_DOUBT)
+		ledger_doubt_silent(j->ledger, w->now + w->wall - SILENT_MS);
+	j->logs_read = true;
 	return 0;
 }
 
@@ -287,8 +295,6 @@ int judge_begin(struct judge *j, const struct world *w)
 {
 	*j = (struct judge){
 		.policy = policy,
-		.began_ms = w->now,
-		.wall_minus_boot = w->wall,
 		.suspended_ms = w->suspended_ms,
 	};
 	j->ledger = ledger_new(WORLD_BOOT);
@@ -305,12 +311,14 @@ int judge_reload(struct judge *j, const struct world *w)
 {
 	struct history kept = j->history;
 	uint64_t untold_ms = j->untold_ms, suspended_ms = j->suspended_ms;
+	uint64_t began_ms = j->began_ms;
 	int err;
 
 	j->history = (struct history){ 0 };
 	err = judge_restart(j, w);
 	j->untold_ms = untold_ms;
 	j->suspended_ms = suspended_ms;
+	j->began_ms = began_ms; /* the history tells of every step since */
 	j->history = kept;
 	j->history.suspended_known = false;
 	for (size_t i = 0; i < kept.count; i++) {

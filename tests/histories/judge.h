@@ -21,7 +21,7 @@ struct judge {
 	struct ledger *ledger;      /* owned */
 	unsigned taken[WORLD_LOGS]; /* of the world's records, of each log */
 	uint64_t began_ms; /* boot clock; how the wall clock was set before, it cannot know */
-	uint64_t wall_minus_boot;
+	bool logs_read;    /* into this ledger */
 	uint64_t runs[JUDGE_RUNS]; /* wall clock */
 	size_t run_count;
 	struct ident host_seen; /* at the look before; 0: none */

@@ -147,6 +147,7 @@ enum lie {
 	LIE_LONG_BLOCKED, /* who ran just now is said to have been blocked for an hour */
 	LIE_NEVER_SLEPT,  /* the kernel says that it was never suspended */
 	LIE_NO_STEP,      /* nobody sees that the wall clock was set */
+	LIE_NO_DOUBT,     /* who reads logs for the first time believes beats of any age */
 	LIE_HIDES,        /* one of enum kept, in its order, is not shown */
 	LIE_COUNT = LIE_HIDES + KEPT_COUNT,
 };

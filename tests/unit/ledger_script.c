@@ -79,6 +79,8 @@ static void run_line(struct script *f, const char *line, const struct ledger_que
 		ledger_forget(f->ledger, (uint32_t)a);
 	} else if (sscanf(line, "step %" SCNu64, &a) == 1) {
 		ledger_clock_stepped(f->ledger, a);
+	} else if (sscanf(line, "trust %" SCNu64, &a) == 1) {
+		ledger_trust_from(f->ledger, a);
 	} else if (sscanf(line, "doubt %" SCNu64, &a) == 1) {
 		ledger_doubt_silent(f->ledger, a);
 	} else if (sscanf(line, "behind %" SCNu64, &a) == 1) {

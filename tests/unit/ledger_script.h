@@ -8,6 +8,7 @@
  *   bad                         a line that is no record
  *   forget NUMBER               the log is gone
  *   step TIME                   the wall clock was stepped
+ *   trust TIME                  a reader begins, and knows that the wall clock was stepped then
  *   doubt TIME                  a reader begins, and doubts who has not beaten since then
  *   behind UID, part            a log of that owner, some log, was not read to its end
  *   ask                         a look in between

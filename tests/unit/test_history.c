@@ -255,10 +255,15 @@ Test(history, a_step_of_the_wall_clock)
 		{ "back", 5000000, true },
 	};
 	struct history h = { 0 };
+	uint64_t since_ms = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		cr_expect_eq(history_clock_stepped(&h, rows[i].ahead_ms), rows[i].stepped, "%s",
-			     rows[i].why);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		cr_expect_eq(history_clock_stepped(&h, rows[i].ahead_ms, 100 + i), rows[i].stepped,
+			     "%s", rows[i].why);
+		since_ms = rows[i].stepped ? 100 + i : since_ms;
+		cr_expect_eq(history_unstepped_ms(&h), since_ms ? rows[i].ahead_ms + since_ms : 0,
+			     "%s", rows[i].why);
+	}
 }
 
 Test(history, what_this_look_did_not_see_is_forgotten)

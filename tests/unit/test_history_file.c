@@ -32,8 +32,8 @@ struct row {
 /* Each is written again as it was read. */
 static const struct row good[] = {
 	{ "nothing is known", HEADER },
-	{ "the clocks", HEADER "clock 1763640000123\n" },
-	{ "the clocks, and more", HEADER "clock 1\nseen 7:100 peer-closed 5000 -\nkill 7\n" },
+	{ "the clocks", HEADER "clock 1763640000123 0\n" },
+	{ "the clocks, and more", HEADER "clock 1 5000\nseen 7:100 peer-closed 5000 -\nkill 7\n" },
 	{ "a fence", HEADER "seen 7:100 peer-closed 5000 -\n" },
 	{ "a wait by its call", HEADER "seen 7:100 wait 5000 7:7ffd0:7f00\n" },
 	{ "a wait outside a call", HEADER "seen 7:100 wait 5000 -1:0:0\n" },
@@ -171,10 +171,12 @@ static const struct bad_row bad[] = {
 	{ "one process in two places",
 	  HEADER "seen 7:1 retired 1 -\nseen 8:1 retired 1 -\nseen 7:1 idle 1 -\n", 0 },
 	{ "kills out of order", HEADER "kill 6\nkill 5\n", 0 },
-	{ "the clocks twice", HEADER "clock 5\nclock 5\n", 0 },
-	{ "clocks that are unknown", HEADER "clock 0\n", 0 },
-	{ "clocks without a number", HEADER "clock x\n", 0 },
-	{ "clocks of two numbers", HEADER "clock 5 5\n", 0 },
+	{ "the clocks twice", HEADER "clock 5 0\nclock 5 0\n", 0 },
+	{ "clocks that are unknown", HEADER "clock 0 0\n", 0 },
+	{ "clocks without a number", HEADER "clock x 0\n", 0 },
+	{ "clocks since no moment", HEADER "clock 5 x\n", 0 },
+	{ "clocks of one number", HEADER "clock 5\n", 0 },
+	{ "clocks of three", HEADER "clock 5 5 5\n", 0 },
 	{ "a NUL", HEADER "kill 5\0006\n", sizeof(HEADER "kill 5\0006\n") - 1 },
 	{ "a line too long",
 	  HEADER
@@ -345,6 +347,7 @@ Test(history_file, kills_come_first)
 	_cleanup_buf_ struct buf text = { 0 };
 
 	h.wall_minus_boot_ms = 5;
+	h.stepped_ms = 6;
 	for (int i = 0; i < HISTORY_FILE_LINES_MAX + 5; i++)
 		cr_assert_eq(history_kill(&h, (uint64_t)i), 0);
 	history_touch(&h, (struct ident){ .pid = 7, .start = 1 }, NOW)->idle_ms = 5;
@@ -354,6 +357,7 @@ Test(history_file, kills_come_first)
 	cr_expect_eq(again.kill_count, HISTORY_FILE_LINES_MAX - 2);
 	cr_expect_eq(again.kills[0], 7, "the youngest");
 	cr_expect_eq(again.wall_minus_boot_ms, 5);
+	cr_expect_eq(again.stepped_ms, 6);
 	cr_expect_eq(again.count, 0);
 }
 

@@ -117,6 +117,7 @@ Test(look, a_step_is_told_when_all_that_may_be_older_was_read)
 	cr_assert_eq(look_markers(&l, &a), 0);
 	cr_expect_eq(steps, 1, "of another run");
 	cr_expect_gt(read_before, 0, "the log was not read yet");
+	cr_expect_eq(l.ledger->trusted_ms, a.wall_ms);
 	look_close(&l);
 	config_free(config);
 }
