@@ -327,6 +327,30 @@ Test(act, a_signal_that_the_kernel_refuses)
 	live_end(pid);
 }
 
+static void be_told_that_it_is_gone(void *arg)
+{
+	const pid_t *pid = arg;
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	struct victim v = { .dirfd = -1, .pidfd = -1 };
+
+	live_need(filter &&
+		  seccomp_rule_add(filter, SCMP_ACT_ERRNO(ESRCH), SCMP_SYS(pidfd_send_signal), 0) ==
+			  0 &&
+		  seccomp_load(filter) == 0);
+	live_need(act_pin((struct ident){ *pid, 7 }, ROLE_WORKER, &v) == 0);
+	live_ready();
+	_exit(act_step(&v, &graces, BEGAN) ? (int)v.record.outcome : 0xFF);
+}
+
+Test(act, who_lives_is_not_gone_whatever_a_signal_call_says)
+{
+	pid_t pid = live_start(live_pause, NULL);
+
+	cr_expect_eq(live_wait(live_start(be_told_that_it_is_gone, &pid)), OUTCOME_REFUSED);
+	cr_expect_eq(kill(pid, 0), 0, "it lives on");
+	live_end(pid);
+}
+
 /* No process can be made to outlive SIGKILL here; one to which none was sent is there after it. */
 Test(act, unkillable_is_what_the_pidfd_shows_after_the_grace)
 {
