@@ -112,6 +112,14 @@ int fs_write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
+void fs_undo_append(int fd, off_t size, ssize_t written)
+{
+	struct stat st;
+
+	if (written > 0 && fstat(fd, &st) == 0 && st.st_size == size + written)
+		(void)!ftruncate(fd, size);
+}
+
 /* Writes the new content to the file aside; closes it, because close(2) may bring the error. */
 static int fs_fill(int fd, const char *bytes, size_t len, mode_t mode)
 {

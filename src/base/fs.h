@@ -55,6 +55,14 @@ int fs_replace(const char *path, const char *bytes, size_t len, mode_t mode) _mu
 int fs_write_all(int fd, const char *bytes, size_t len) _must_check_;
 
 /**
+ * Takes back the part of an append that was written, unless somebody else has appended since.
+ *
+ * @param size		of the file before it.
+ * @param written	what write(2) said.
+ */
+void fs_undo_append(int fd, off_t size, ssize_t written);
+
+/**
  * Makes a directory and its missing parents.
  *
  * @param mode	of each directory that is made, whatever the umask.

@@ -137,5 +137,9 @@ int markers_retire(const char *dir, uid_t euid, const char *boot_id, uint64_t pi
 	n = write(fd, text + 1 - mended, (size_t)len + mended);
 	if (n < 0)
 		return -errno;
-	return (size_t)n == (size_t)len + mended ? 0 : -ENOSPC;
+	if ((size_t)n == (size_t)len + mended)
+		return 0;
+	/* A record that lacks its newline alone would count as soon as the next one is written. */
+	fs_undo_append(fd, st.st_size, n);
+	return -ENOSPC;
 }

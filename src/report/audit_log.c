@@ -95,18 +95,6 @@ static int is_torn(int fd, off_t size)
 	return n == 1 && last != '\n';
 }
 
-/*
- * Takes back what was written of lines that do not count, unless somebody else has appended since.
- * What cannot be taken back is half a line, and the next one goes behind a newline.
- */
-static void undo(int fd, off_t size, off_t written)
-{
-	struct stat st;
-
-	if (written > 0 && fstat(fd, &st) == 0 && st.st_size == size + written)
-		(void)!ftruncate(fd, size);
-}
-
 static int write_lines(int fd, off_t size, bool torn, const struct buf *lines, bool sync)
 {
 	char newline[] = "\n";
@@ -120,8 +108,9 @@ static int write_lines(int fd, off_t size, bool torn, const struct buf *lines, b
 
 	if (r == 0 && sync && fdatasync(fd) < 0)
 		r = -errno;
+	/* What cannot be taken back is half a line, and the next one goes behind a newline. */
 	if (r < 0)
-		undo(fd, size, n);
+		fs_undo_append(fd, size, n);
 	return r;
 }
 

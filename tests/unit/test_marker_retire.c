@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -101,6 +102,34 @@ Test(marker_retire, a_record_that_was_cut_does_not_swallow_the_next)
 	cr_assert_eq(dir_read(), 0);
 	cr_assert_eq(taken.count, 4);
 	cr_assert_eq(counts.bad, 1);
+}
+
+static void let_files_grow_to(rlim_t size)
+{
+	struct rlimit limit;
+
+	cr_assert_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = size;
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+Test(marker_retire, what_had_no_room_is_taken_back)
+{
+	struct stat one, two;
+
+	cr_assert_eq(retire(4802), 0);
+	cr_assert_eq(stat(dir_path(place("/retire.log")), &one), 0);
+	for (off_t left = 1; left < one.st_size; left++) {
+		let_files_grow_to((rlim_t)(one.st_size + left));
+		cr_expect_eq(retire(4803), -ENOSPC);
+		let_files_grow_to(RLIM_INFINITY);
+		cr_assert_eq(stat(dir_path(place("/retire.log")), &two), 0);
+		cr_assert_eq(two.st_size, one.st_size, "%ld bytes had room", (long)left);
+	}
+	cr_assert_eq(retire(4804), 0);
+	cr_assert_eq(dir_read(), 0);
+	cr_assert_eq(taken.count, 4, "4803 is not retired");
+	cr_assert_eq(counts.bad, 0, "%s", counts.first_bad);
 }
 
 Test(marker_retire, retire_makes_marker_dir)
