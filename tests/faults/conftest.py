@@ -19,7 +19,7 @@ sys.path.insert(0, str(SYSTEM))
 from faulty import Faulty  # noqa: E402
 from harness.folders import public_folder  # noqa: E402
 from harness.minihost import MiniHost, StartHost  # noqa: E402
-from watching import Listener, watch_of, watched  # noqa: E402
+from watching import QUIET_JVM, Listener, watch_of, watched  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("system_conftest", SYSTEM / "conftest.py")
 assert _spec is not None and _spec.loader is not None
@@ -37,7 +37,7 @@ workdir = _system.workdir
 def module_host(start_module_host: StartHost) -> MiniHost:
     """A JVM that a module has for itself. Side by side in pid namespaces of their own, JVMs would lock each
     other's files of performance data, which are called by their pid, and complain of it."""
-    return start_module_host(prefix=["env", "JDK_JAVA_OPTIONS=-XX:-UsePerfData"])
+    return start_module_host(prefix=list(QUIET_JVM))
 
 
 @pytest.fixture(scope="session")

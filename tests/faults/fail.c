@@ -2,11 +2,12 @@
 /*
  * For LD_PRELOAD: an allocation fails, or a read or a write transfers less than it was asked for, or an
  * open or a read of a thread that is not the first one fails with ERRNO (strace(1) counts the calls of
- * each thread from 1, so that it cannot tell those from the first ones of the program).
+ * each thread from 1, so that it cannot tell those from the first ones of the program), or a signal to
+ * another process does (strace(1), which has to swallow them all, cannot do more than one thing to a call).
  *
- * FAIL_AT, SHORT_AT, THREAD_AT: which of them, counted from 1; 0: none. EVER_AFTER: and all that follow. At
- * the end it writes to stderr how many of each there were, and how much memory (of all, and of what reaper
- * itself asked for) and how many descriptors are left.
+ * FAIL_AT, SHORT_AT, THREAD_AT, SIGNAL_AT: which of them, counted from 1; 0: none. EVER_AFTER: and all that
+ * follow. At the end it writes to stderr how many of each there were, and how much memory (of all, and of
+ * what reaper itself asked for) and how many descriptors are left.
  *
  * HASTE: waits are shorter by this factor, for a sweep mostly waits. HUP_AT, TERM_AT: at which of the looks of
  * a watch it gets these signals; KILL_AFTER: seconds, and then SIGKILL; SIGTERM long before
@@ -27,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -48,8 +50,8 @@ int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room);
 int __open_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
 
-static struct counter allocations, transfers, calls;
-static int begun, thread_errno, threads_counted, haste = 1;
+static struct counter allocations, transfers, calls, signals;
+static int begun, chosen_errno, threads_counted, haste = 1;
 static long left; /* blocks of memory */
 
 /* A signal that a watch gets. */
@@ -213,8 +215,9 @@ __attribute__((constructor)) static void begin(void)
 	set(&allocations, "FAIL_AT");
 	set(&transfers, "SHORT_AT");
 	set(&calls, "THREAD_AT");
+	set(&signals, "SIGNAL_AT");
 	threads_counted = getenv("THREAD_AT") != NULL;
-	thread_errno = getenv("ERRNO") ? atoi(getenv("ERRNO")) : EIO;
+	chosen_errno = getenv("ERRNO") ? atoi(getenv("ERRNO")) : EIO;
 	haste = getenv("HASTE") ? atoi(getenv("HASTE")) : 1;
 	for (int n = 0; n < 2; n++)
 		set_at_look(&at_look[n]);
@@ -248,9 +251,10 @@ __attribute__((destructor)) static void end(void)
 	begun = 0;
 	line.iov_len = (size_t)snprintf(text, sizeof(text),
 					"allocations: %lu, transfers: %lu, calls of threads: %lu, "
-					"left: %ld blocks, %ld of reaper, %d descriptors\n",
-					allocations.count, transfers.count, calls.count, blocks,
-					own.count, count_descriptors());
+					"signals: %lu, left: %ld blocks, %ld of reaper, "
+					"%d descriptors\n",
+					allocations.count, transfers.count, calls.count,
+					signals.count, blocks, own.count, count_descriptors());
 	(void)!syscall(SYS_pwritev2, STDERR_FILENO, &line, 1, -1L, -1L, 0);
 }
 
@@ -325,6 +329,12 @@ static size_t less(size_t n)
 	return transfers.to == transfers.from ? 1 : n / 2;
 }
 
+/* A timer and a signal, as a watch asks for them: the kernel gives all of it or EINVAL. */
+static int comes_whole(size_t n)
+{
+	return n == sizeof(uint64_t) || n == sizeof(struct signalfd_siginfo);
+}
+
 #define REAL(name, type)   \
 	static type *real; \
 	if (!real)         \
@@ -336,6 +346,7 @@ typedef ssize_t write_fn(int, const void *, size_t);
 typedef ssize_t pread_fn(int, void *, size_t, off_t);
 typedef ssize_t writev_fn(int, const struct iovec *, int);
 typedef ssize_t recvmsg_fn(int, struct msghdr *, int);
+typedef long syscall_fn(long, ...);
 typedef int poll_fn(struct pollfd *, nfds_t, int);
 typedef int nanosleep_fn(const struct timespec *, struct timespec *);
 typedef int timerfd_settime_fn(int, int, const struct itimerspec *, struct itimerspec *);
@@ -381,7 +392,7 @@ static int thread_fails(void)
 {
 	if (!threads_counted || gettid() == getpid() || !hit(&calls))
 		return 0;
-	errno = thread_errno;
+	errno = chosen_errno;
 	return 1;
 }
 
@@ -427,7 +438,7 @@ ssize_t read(int fd, void *bytes, size_t n)
 	REAL("read", read_fn);
 	if (thread_fails())
 		return -1;
-	done = real(fd, bytes, less(n));
+	done = real(fd, bytes, comes_whole(n) ? n : less(n));
 	if (n == sizeof(uint64_t) && done == (ssize_t)n)
 		count_look(); /* nothing but a timer is read so */
 	return done;
@@ -471,4 +482,22 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 	if (message->msg_iovlen == 1)
 		message->msg_iov[0].iov_len = less(message->msg_iov[0].iov_len);
 	return real(fd, message, flags);
+}
+
+/* One that fails is sent all the same, so that strace(1) shows for whom it was meant. */
+long syscall(long number, ...)
+{
+	long at[6], done;
+	va_list more;
+
+	REAL("syscall", syscall_fn);
+	va_start(more, number);
+	for (int n = 0; n < 6; n++)
+		at[n] = va_arg(more, long);
+	va_end(more);
+	done = real(number, at[0], at[1], at[2], at[3], at[4], at[5]);
+	if (number != SYS_pidfd_send_signal || !hit(&signals))
+		return done;
+	errno = chosen_errno;
+	return -1;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in which fail.c makes the Nth allocation, transfer or call of a thread fail."""
+"""Runs in which fail.c makes the Nth allocation, transfer, call of a thread or signal fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from faulty import ALL, LOST, Faulty, Run, seconds, shown
 
 
-COUNTED = ("FAIL_AT", "SHORT_AT", "THREAD_AT")  # as Run.counts() has them
+COUNTED = ("FAIL_AT", "SHORT_AT", "THREAD_AT", "SIGNAL_AT")  # as Run.counts() has them
 
 
 class Failing:
@@ -26,7 +26,7 @@ class Failing:
         faulty.fresh()
         run = self.run()
         faulty.judge_signals(run)
-        self.allocations, self.transfers, self.of_threads, *_ = run.counts()
+        self.allocations, self.transfers, self.of_threads, self.signals, *_ = run.counts()
 
     def run(self, *env: str) -> Run:
         return self.faulty.run("-e", "trace=pidfd_send_signal", *LOST,
@@ -43,12 +43,13 @@ class Failing:
         return run.counts()[COUNTED.index(self.name)] >= number
 
     def each(self, most: int, what: str, capsys: pytest.CaptureFixture[str],
-             names: tuple[str, ...] = ("ENOMEM",), step: int = 1) -> int:
-        """Each `step`th in turn, with each errno, in turn once and from then on. In how many runs that was once."""
+             names: tuple[str, ...] = ("ENOMEM",), step: int = 1, both: bool = ALL) -> int:
+        """Each `step`th in turn, with each errno, in turn once and from then on, or both. In how many runs that
+        was once."""
         began = time.monotonic()
         items = [(number, ever_after, name) for row, number in enumerate(range(1, most + 1, step))
                  for column, name in enumerate(names) for ever_after in (False, True)
-                 if ALL or (row + column) % 2 == ever_after or name == "EINTR"]
+                 if both or (row + column) % 2 == ever_after or name == "EINTR"]
         # not EINTR for ever: that would take a signal for each call
         items = [item for item in items if not (item[1] and item[2] == "EINTR")]
         wrong, failed = [], 0
@@ -61,7 +62,7 @@ class Failing:
         with capsys.disabled():
             print(f"\n{most} of them, in steps of {step}, {seconds(began)}; in "
                   f"{sum(self.signalled.values())} runs the leak was signalled\n"
-                  f"figure {what} of a {self.faulty.scene.name}: {failed} runs, {len(wrong)} wrong")
+                  f"figure {what}: {failed} runs, {len(wrong)} wrong")
         assert not wrong, shown(wrong)
         assert failed > len(items) * 0.9, "too few runs came so far"
         return sum(not ever_after for _, ever_after, _ in items)

@@ -31,6 +31,7 @@ ERRNOS = ("EIO", "EINTR", "ENOMEM", "EMFILE", "ENFILE", "ENOSPC", "EDQUOT", "EAC
           "ENOENT", "EAGAIN", "EROFS")
 ALL = os.environ.get("REAPER_FAULTS") == "all"  # tools/soak
 HANG_S = 60
+ENDED = {"exited", "killed"}  # outcomes that nobody here comes to, since no signal arrives
 SLOW = 10  # times that for a run whose every call is shown with its callers
 SHOWN, WORDS = 3, 300  # of what went wrong: runs, and characters of each
 ATTEMPTS = 6  # to hit each site; each counts its calls anew
@@ -39,13 +40,14 @@ SETTINGS = {"policy.sample": "0s", "policy.term_grace": "0s", "policy.kill_grace
 CALL = re.compile(r"^(\d+) +(\w+)\((.*?)(?:\)? += | *<unfinished)")
 CALLER = re.compile(r"^ > \S+/reaper\((\w+)[\w.]*\+0x")  # without what the compiler puts behind a name
 SIGNAL = re.compile(r"pidfd_send_signal\(\d+(?:<pid:(\d+)>)?, (SIG\w+), NULL, (\w+)\)")
-COUNTS = re.compile(r"allocations: (\d+), transfers: (\d+), calls of threads: (\d+), "
+COUNTS = re.compile(r"allocations: (\d+), transfers: (\d+), calls of threads: (\d+), signals: (\d+), "
                     r"left: (-?\d+) blocks, (-?\d+) of reaper, (-?\d+) descriptors\n")
 LOST = ("-e", "inject=pidfd_send_signal:retval=0")
 STRACE = ("strace", "-f", "-qq", "--decode-fds=path,pidfd", "-e", "signal=none")
 FASTER = "--seccomp-bpf"  # stops at what is traced only; with it strace 6.1 sends none of the signals it is told to
 PATHS = ("openat", "newfstatat", "readlinkat", "readlink", "getxattr", "statx", "mkdirat", "rename",
          "access", "unlink", "unlinkat", "faccessat", "faccessat2")
+DEAD_PIDFD = ("<anon_inode:[pidfd]>", "<pid:0>")  # how a pidfd is shown whose process was waited for
 LIBRARY = re.compile(r"</?(?:usr/)?(?:lib|share)/|\"/(?:usr/)?lib|\"/usr/share/locale|ld\.so\.cache"
                      r"|locale\.alias")
 FUNCTION = re.compile(r"^[0-9a-f]+ <(\w+)[\w.]*>:$")
@@ -54,22 +56,23 @@ CALLED = re.compile(r"(?:call|jmp) .*<(\w+)@plt>$")
 WRAPPERS = {
     "open": "openat", "__openat_2": "openat", "__read_chk": "read", "pread": "pread64",
     "fstat": "newfstatat", "fstatat": "newfstatat", "stat": "newfstatat", "lstat": "newfstatat",
-    "__poll_chk": "poll", "nanosleep": "clock_nanosleep", "signalfd": "signalfd4",
+    "faccessat": "faccessat2", "__poll_chk": "poll", "nanosleep": "clock_nanosleep", "signalfd": "signalfd4",
     "getrlimit": "prlimit64", "setrlimit": "prlimit64", "sigprocmask": "rt_sigprocmask",
     "signal": "rt_sigaction", "readdir": "getdents64", "closedir": "close",
     **{name: name for name in (
         "openat read write writev close statx readlink readlinkat getxattr socket setsockopt sendto ioctl"
         " poll epoll_create1 epoll_ctl epoll_wait timerfd_create timerfd_settime pidfd_open prctl"
         " sched_getaffinity sched_setaffinity sched_yield unlink unlinkat rename fchmod flock ftruncate"
-        " fdatasync mkdirat faccessat getpriority setpriority getrandom fcntl").split()},
+        " fdatasync mkdirat getpriority setpriority getrandom fcntl").split()},
 }
 LIBRARY_ALONE = "a library"  # nobody of reaper is among the callers
+IN = " in "  # between a caller and on whose behalf it calls
 NOT_FAILING = {
     "brk": "tells no errno: the C library takes what it returns for an address",
     "exit": "a thread whose end fails tries it for ever",
     "exit_group": "likewise",
     "futex": "the C library ends a program that gets an errno which the kernel never gives",
-    "pidfd_send_signal": "has a test of its own",
+    "pidfd_send_signal": "has tests of its own",
     "ppoll": "is the injector's",
     "pwritev2": "is the injector's",
     "timer_create": "is the injector's",
@@ -167,6 +170,7 @@ class Scene:
     statuses: frozenset[int] = frozenset({0, 1, 2, 3, 4})  # what reaper(8) says of this command
     signals: tuple[str, ...] = ("SIGTERM", "SIGKILL")  # to the leak, when nothing fails
     only_once: frozenset[tuple[str, str]] = frozenset()  # calls and errnos that are not made to fail for ever
+    within: tuple[str, ...] = ()  # functions: what is called on their behalf is told from the same for others
 
 
 SWEEP = Scene("sweep")
@@ -180,14 +184,15 @@ class Run:
     signals: list[tuple[int | None, str, str]]  # pid, name and flags of each
     trace: str
     intents: set[int]
+    outcomes: set[str]  # that its audit log tells
     home: pathlib.Path
 
     def __str__(self) -> str:
-        return f"{self.result}\n--- signals {self.signals}, intents {self.intents}"
+        return f"{self.result}\n--- signals {self.signals}, intents {self.intents}, outcomes {self.outcomes}"
 
     def counts(self) -> list[int]:
-        """Of allocations, transfers and calls of threads; at the end of blocks of memory, of those that are
-        reaper's own, and of descriptors."""
+        """Of allocations, transfers, calls of threads and signals; at the end of blocks of memory, of those
+        that are reaper's own, and of descriptors."""
         found = COUNTS.search(self.result.err)
         assert found, f"it crashed: {self}"
         return [int(number) for number in found.groups()]
@@ -200,7 +205,7 @@ class Run:
 
 def arguments(call: str, args: str, home: pathlib.Path) -> str:
     """Those that tell where in reaper a call is: descriptor, path or kind, but no address or number."""
-    args = args.replace(str(home), "HOME").replace(home.parent.name, "FOLDER")
+    args = args.replace(str(home), "HOME").replace(home.parent.name, "FOLDER").replace(*DEAD_PIDFD)
     first, _, rest = args.partition(", ")
     if call in PATHS:
         path = re.match(r'"(?:[^"\\]|\\.)*"', args if args.startswith('"') else rest)
@@ -209,7 +214,7 @@ def arguments(call: str, args: str, home: pathlib.Path) -> str:
         first = args
     elif call in ("seccomp", "rt_sigprocmask"):
         first = ", ".join(args.rstrip(", ").split(", ")[:2])  # unfinished: what the kernel writes is missing
-    elif call in ("getrandom", "sysinfo", "get_mempolicy"):
+    elif call in ("getrandom", "sysinfo", "get_mempolicy", "uname"):
         first = ""  # what the kernel wrote
     if LIBRARY.search(first):
         return "LIBRARY"
@@ -234,8 +239,15 @@ class Call:
     number: int
     caller: str = LIBRARY_ALONE
 
+    def called_by(self, function: str, within: Container[str]) -> None:
+        """The next one of its callers, from the inside out."""
+        if self.caller == LIBRARY_ALONE:
+            self.caller = function
+        if function in within and IN not in self.caller:
+            self.caller += f"{IN}{function}"
 
-def numbered(trace: str, home: pathlib.Path) -> list[Call]:
+
+def numbered(trace: str, home: pathlib.Path, within: Container[str] = ()) -> list[Call]:
     """All calls of the first thread; their callers, if the trace has them."""
     found: list[Call] = []
     counts: Counter[str] = Counter()
@@ -244,8 +256,7 @@ def numbered(trace: str, home: pathlib.Path) -> list[Call]:
     for line in trace.splitlines():
         caller = CALLER.match(line)
         if caller and last:
-            last.caller = caller[1]
-            last = None
+            last.called_by(caller[1], within)
         call = CALL.match(line)
         if not call:
             continue
@@ -294,6 +305,11 @@ def give_place(made: list[Call], of: list[Call], call: Call) -> None:
     free = [other for other in like[place:] + like[place::-1] if counts[other.caller] > 1]
     if free:
         free[0].caller = call.caller
+
+
+def is_within(call: Call, within: tuple[str, ...]) -> bool:
+    """Whether it is one of those that are asked for; if none are named, all are."""
+    return not within or IN in call.caller
 
 
 def sites(calls_made: list[Call]) -> list[Site]:
@@ -374,7 +390,7 @@ class Faulty:
         home.mkdir(mode=0o755)
         self.reaper = Reaper(binary, home)
         self.reaper.settings.update({**SETTINGS, **scene.settings})
-        self.clean = [0] * 6  # Run.counts() of one in which nothing fails
+        self.clean = [0] * 7  # Run.counts() of one in which nothing fails
         self.with_callers: list[Call] = []
 
     def begin(self) -> None:
@@ -407,30 +423,44 @@ class Faulty:
         trace = log.read_text(errors="replace")
         signals = [(int(pid) if pid else None, name, flags)
                    for pid, name, flags in SIGNAL.findall(trace)]
-        return Run(result, signals, trace, intents(reaper.audit_log), reaper.home)
+        told = records(reaper.audit_log)
+        return Run(result, signals, trace, {record["pid"] for record in told if record["record"] == "intent"},
+                   {record["outcome"] for record in told if record["record"] == "outcome"}, reaper.home)
 
     def calls_of(self, *strace: str) -> list[Call]:
         """The calls of a run in which nothing fails."""
         self.fresh()
         run = self.run(*strace, *LOST, limit_s=SLOW * HANG_S)
-        self.judge(run)
+        if "-k" not in strace:  # so slow that at its end a thread may still wait for what it reads
+            self.judge(run)
         self.judge_signals(run)
-        return numbered(run.trace, run.home)
+        return numbered(run.trace, run.home, self.scene.within)
+
+    def all_calls(self) -> list[Call]:
+        """Those of a run that shows their callers, from main() on."""
+        self.with_callers = self.with_callers or self.calls_of("-k", "-e", "trace=all")
+        # the last thing that the loader does is to give back its cache
+        return self.with_callers[self.begin_of_main():]
+
+    def begin_of_main(self) -> int:
+        return next(at for at, call in enumerate(self.with_callers) if call.call == "munmap")
+
+    def reached(self) -> set[tuple[str, str]]:
+        """Name and caller of each of them."""
+        return {(call.call, call.caller.split(IN)[0]) for call in self.all_calls()}
 
     def look_for_sites(self, names: Container[str] | None = None) -> list[Site]:
         """Of calls of these names, or of all, that are made in main(). Each name is counted in a run of its
         own, since what strace(1) shows takes time, and time changes what is asked."""
-        self.with_callers = self.with_callers or self.calls_of("-k", "-e", "trace=all")
-        # the last thing that the loader does is to give back its cache
-        begin = next(at for at, call in enumerate(self.with_callers) if call.call == "munmap")
-        loader = Counter(call.call for call in self.with_callers[:begin])
+        known = self.all_calls()
+        loader = Counter(call.call for call in self.with_callers[:self.begin_of_main()])
         found: list[Site] = []
-        for name in sorted({call.call for call in self.with_callers[begin:]} - NOT_FAILING.keys()):
+        for name in sorted({call.call for call in known if is_within(call, self.scene.within)} - NOT_FAILING.keys()):
             if names is None or name in names:
                 made = [call for call in self.calls_of("-e", f"trace={name},pidfd_send_signal")
                         if call.call == name][loader[name]:]
-                take_callers(made, [call for call in self.with_callers[begin:] if call.call == name])
-                found += sites(made)
+                take_callers(made, [call for call in known if call.call == name])
+                found += sites([call for call in made if is_within(call, self.scene.within)])
         return found
 
     def fail(self, fault: Fault, judge: Callable[[Fault, Run], None]) -> bool:
@@ -473,6 +503,7 @@ class Faulty:
             assert pid in self.crowd.due, f"a signal to {pid}, which is no leak: {run}"
             assert name in ("SIGTERM", "SIGKILL") and flags == "0", run
             assert pid in run.intents, f"a signal without an intent in the audit log: {run}"
+        assert not run.outcomes & ENDED, f"the leak is still there: {run}"
         self.judge_leaks(run)
 
     def judge_signals(self, run: Run) -> None:
@@ -483,23 +514,18 @@ class Faulty:
     def judge_leaks(self, run: Run) -> None:
         injected = list(calls(run.trace, run.home, "(INJECTED)"))
         *_, blocks, own, descriptors = run.counts()
+        *_, clean_blocks, clean_own, clean_descriptors = self.clean
         # The kernel closes what close(2) fails for; who makes it fail does not.
         kept = sum(call == "close" for call, _ in injected)
-        assert descriptors <= self.clean[5] + kept, f"it leaks descriptors: {run}"
-        assert own <= self.clean[4], f"it leaks memory of its own: {run}"
+        assert descriptors <= clean_descriptors + kept, f"it leaks descriptors: {run}"
+        assert own <= clean_own, f"it leaks memory of its own: {run}"
         # What setlocale(3) has read stays; when it cannot read one thing, it reads others.
         if not any(args == "LIBRARY" or call == "mmap" for call, args in injected):
-            assert blocks <= self.clean[3], f"it leaks memory: {run}"
+            assert blocks <= clean_blocks, f"it leaks memory: {run}"
 
 
-def intents(log: pathlib.Path) -> set[int]:
-    """Whom the whole lines of an audit log say that somebody is about to end."""
+def records(log: pathlib.Path) -> list[dict[str, Any]]:
+    """The whole lines of an audit log."""
     if not log.exists():
-        return set()
-    found = set()
-    for line in log.read_text().splitlines(keepends=True):
-        if line.endswith("\n"):
-            record = json.loads(line)
-            if record["record"] == "intent":
-                found.add(record["pid"])
-    return found
+        return []
+    return [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,6 +24,7 @@ GONE = ("ESRCH", "ENOENT")  # so the kernel says that a process is not there
 SIGNALS = re.compile(r"^read\(.*signalfd")
 TOLD_TO_STOP = re.compile(r'\[signalfd\]>, "\\17\\0')  # 15, in the first bytes of signalfd_siginfo
 LEFT = ("held", "refused", "unkillable")  # outcomes
+LOOKS = 4  # of a watch
 
 
 def injected(run: Run) -> list[str]:
@@ -74,6 +76,32 @@ def judge_sweep(run: Run, errno: str, leak: int) -> None:
     ended = {"vanished"} if errno in GONE else set()
     assert not worker or worker["verdict"] != "reap" or outcomes <= {"spared"} | ended, f"it leaks: {run}"
     assert any_of(failed, EVIDENCE), f"nothing hides the leak: {failed} {run}"
+
+
+def judge_ends(actions: list[dict[str, Any]], run: Run) -> None:
+    """Who is still there is not told as gone, nor spared who got a signal."""
+    sent = {pid for pid, _, _ in run.signals}
+    assert sent and all(action["outcome"] in LEFT or (action["outcome"] == "spared" and not action["signal"])
+                        for action in actions), f"all of them are still there: {run}"
+
+
+def judge_signals_of_sweep(run: Run) -> None:
+    """Whatever a signal call says, it is not made again."""
+    assert run.result.rc == 1, f"the leak is still there: {run}"
+    assert max(Counter(run.signals).values()) == 1, f"one signal twice: {run}"
+    judge_ends(json.loads(run.result.out)["actions"], run)
+
+
+def judge_signals_of_watch(run: Run) -> None:
+    """The same in each look; and after one that failed, the next look tries again."""
+    told = events(run)
+    assert run.result.rc == 0 and (told[0]["event"], told[-1]["event"]) == ("start", "stop"), run
+    assert max(Counter(run.signals).values()) <= LOOKS, f"one signal again and again: {run}"
+    ends = [event for event in told if event["event"] == "action"]
+    judge_ends(ends, run)
+    if "EVER_AFTER=1" not in run.result.argv:
+        last = {end["pid"]: end["outcome"] for end in ends if end["role"] == "worker"}
+        assert set(last.values()) == {"unkillable"}, f"one failure spares it for good: {run}"
 
 
 def events(run: Run) -> list[dict[str, Any]]:

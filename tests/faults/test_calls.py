@@ -14,13 +14,14 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from faulty import ERRNOS, Crowd, Failed, Fault, Faulty, Run, Scene
+from failing import Failing
+from faulty import ERRNOS, Crowd, Fault, Faulty, Run, Scene
 from harness.binary import Reaper
 from harness.folders import public_folder
 from harness.markers import BOOT_ID
 from harness.minihost import MiniHost
 from harness.privilege import needs_strace
-from statuses import judge_sweep
+from statuses import judge_signals_of_sweep, judge_sweep
 
 pytestmark = needs_strace
 
@@ -86,19 +87,6 @@ def test_limits_hold(reaper_binary: pathlib.Path, shim: pathlib.Path, faulty: Fa
 
 
 def test_signals_that_fail(faulty: Faulty, capsys: pytest.CaptureFixture[str]) -> None:
-    """The one call that reaches others: whatever it says, it is not made again and again."""
-    began = time.monotonic()
-    done = Failed([])
-    for name in ERRNOS:
-        # from the first call on only: what is let through would arrive
-        fault = Fault(("pidfd_send_signal", "", ""), 1, name, True)
-        faulty.fresh()
-        run = faulty.run("-e", "trace=pidfd_send_signal", "-e", fault.option())
-        done.count += 1
-        try:
-            faulty.judge(run)
-            assert 0 < len(run.signals) <= 2, run
-            assert run.result.rc == (0 if name == "ESRCH" else 1), run
-        except AssertionError as error:
-            done.wrong.append(f"{fault}: {error}")
-    done.tell("signals of a sweep that fail", began, capsys, SELDOM)
+    """The one call that reaches others: who is still there is told so, and the next signal may not come at all."""
+    failing = Failing(faulty, "SIGNAL_AT", judge_signals_of_sweep)
+    failing.each(failing.signals, "signals of a sweep that fail", capsys, ERRNOS, both=True)

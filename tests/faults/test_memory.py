@@ -50,13 +50,13 @@ def judge_status(run: Run) -> None:
 def test_allocations_that_fail(faulty: Faulty, capsys: pytest.CaptureFixture[str]) -> None:
     """No signal but to the leak, none without an intent, a documented exit status, no crash, no leak."""
     failing = Failing(faulty, "FAIL_AT", judge_status)
-    failing.each(failing.allocations, "failing allocations", capsys)
+    failing.each(failing.allocations, "failing allocations of a sweep", capsys)
 
 
 def test_short_transfers(faulty: Faulty, capsys: pytest.CaptureFixture[str]) -> None:
     """As above; and what arrives or leaves in parts is no reason to spare the leak."""
     failing = Failing(faulty, "SHORT_AT", judge_status)
-    once = failing.each(failing.transfers, "short reads and writes", capsys, BOTH_WAYS)
+    once = failing.each(failing.transfers, "short reads and writes of a sweep", capsys, BOTH_WAYS)
     assert failing.signalled[False] > once * 0.9
 
 
@@ -64,5 +64,5 @@ def test_calls_of_threads_that_fail(faulty: Faulty, capsys: pytest.CaptureFixtur
     """What a thread reads for the look is unknown then, and the leak is ended by what is known."""
     failing = Failing(faulty, "THREAD_AT", judge_status)
     assert failing.of_threads > 10, "no thread makes them"
-    once = failing.each(failing.of_threads, "failing calls of a thread", capsys, ERRNOS)
+    once = failing.each(failing.of_threads, "failing calls of a thread of a sweep", capsys, ERRNOS)
     assert 0 < failing.signalled[False] < once

@@ -33,5 +33,5 @@ def test_allocations_that_fail(faulty_watch: Faulty, capsys: pytest.CaptureFixtu
     """As of a sweep; and what one look lacks is no reason to spare the leak in the next one."""
     failing = Failing(faulty_watch, "FAIL_AT", judge_status)
     step = 1 if ALL else max(1, failing.allocations // RUNS)
-    once = failing.each(failing.allocations, "failing allocations", capsys, step=step)
+    once = failing.each(failing.allocations, "failing allocations of a watch", capsys, step=step)
     assert failing.signalled[False] > once * 0.9

@@ -7,7 +7,7 @@ import contextlib
 import pathlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from faulty import Crowd, Scene
 from harness.binary import Reaper
@@ -15,6 +15,9 @@ from harness.markers import BOOT_ID, host_record, record
 from harness.minihost import MiniHost
 from harness.program import Program
 
+QUIET_JVM = ("env", "JDK_JAVA_OPTIONS=-XX:-UsePerfData")
+# So the kernel says that there is no signal to read: nothing could stop it.
+DEAF = frozenset({("read", "EAGAIN")})
 ALONE = "[class alone]\nkind = single\nargs = alone.py\n"
 GONE_S = 2 * 3600  # longer than marker_keep
 
@@ -22,16 +25,19 @@ GONE_S = 2 * 3600  # longer than marker_keep
 class Listener:
     """The service manager, which listens to all of it."""
 
-    def __init__(self, path: pathlib.Path) -> None:
+    def __init__(self, path: pathlib.Path, at_look: Callable[[], None] = lambda: None) -> None:
+        """`at_look` is called when a look has been taken, which the watch tells."""
         self.path = path
+        self.at_look = at_look
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(path))
         self.thread = threading.Thread(target=self.listen)
         self.thread.start()
 
     def listen(self) -> None:
-        while self.socket.recv(65536):
-            pass
+        while message := self.socket.recv(65536):
+            if message.startswith(b"STATUS="):
+                self.at_look()
 
     def finish(self) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
@@ -66,8 +72,7 @@ def watch_of(host: MiniHost, crowd: Crowd, notify: pathlib.Path) -> Scene:
                   "reaper.metrics_file": str(notify.parent / "home" / "reaper.prom")},
                  ("-E", "HUP_AT=3", "-E", "TERM_AT=4", "-E", f"NOTIFY_SOCKET={notify}"),
                  prepare, frozenset({0, 2, 3, 4}),
-                 # so the kernel says that there is no signal to read: nothing could stop it
-                 only_once=frozenset({("read", "EAGAIN")}))
+                 only_once=DEAF)
 
 
 @contextlib.contextmanager
