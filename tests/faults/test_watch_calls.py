@@ -12,6 +12,7 @@ import pytest
 from faulty import NOT_FAILING, SWEEP, Fault, Faulty, Key, Run, in_program
 from harness.folders import public_folder
 from harness.privilege import needs_strace
+from others import BY_OTHERS
 from statuses import judge_watch
 
 pytestmark = needs_strace
@@ -21,28 +22,16 @@ KNOWN = 40  # calls of functions, at least, that are both in the program and mad
 SELDOM: dict[str, str] = {}
 # What is reached by neither, and why.
 AFTER_A_FAULT = "made only where another call has failed"
-OF_AN_END = "nobody ends here"
 ELSEWHERE = {
-    "by can_make": "of doctor",
-    "by check_audit_log": "of doctor",
-    "by check_files": "of doctor",
-    "by check_marker_dir": "of doctor",
-    "by check_metrics": "of doctor",
-    "by check_state_dir": "of doctor",
-    "by markers_retire": "of retire",
+    **{f"by {name}": "test_other_calls.py" for name in BY_OTHERS},
     "by output_style": "no terminal here",
     "by read_one": "by a thread of its own: test_memory.py",
-    "by exit_info_read": OF_AN_END,
-    "by exit_info_read_zombie": OF_AN_END,
-    "by watch_exits_read": OF_AN_END,
     "by evidence_held_among": "no helper holds a task socket here",
     "by fds_socket_mount": "all descriptors may be read here",
-    "by read_lines": "no other network namespace here",
-    "by sockets_dump": "no other network namespace here",
-    "by sockets_read_proc": "no other network namespace here",
+    "by sockets_dump": "IPv6 is there",
     "clock_nanosleep by clock_sleep_ms": AFTER_A_FAULT,
     "close by fs_open_dir": AFTER_A_FAULT,
-    "ftruncate by audit_log_append": AFTER_A_FAULT,
+    "by fs_undo_append": AFTER_A_FAULT,
     "unlink by fs_replace": AFTER_A_FAULT,
 }
 @pytest.fixture(scope="module")
