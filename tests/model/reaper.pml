@@ -39,7 +39,8 @@
 #else
 #define BY_STRETCH(x)
 #endif
-#ifdef F_REP
+#if defined(F_REP) && !defined(LIAR)	/* a liar's beats list nobody */
+#define BEATEN
 #define BY_BEATS(x) x
 #else
 #define BY_BEATS(x)
@@ -67,7 +68,7 @@
  * DEVICE	user code may work in a call that reaper does not know: a device does something for it
  * TURNS	the worker may become another program, or another user's
  * SWITCHED	the operator may switch the proof off, and on again
- * PARTLY	some of the host's log may be still to be read
+ * PARTLY	some of the host's log may be still to be read, though not of the one with its beats
  * SOME		the host may say of its log that it has not every task in it (`tasks=some`)
  * LISTS	the beats of its log list whom it has, whatever else proves
  * KINDS	a process that looks like the worker may be somebody else
@@ -154,11 +155,12 @@ bit bound[2];		/* worker 0 is bound to the task; this record may be lost */
 bit log_retired = 0;
 bit broken = 0;		/* nothing of the host's log arrives any more */
 bit behind = 0;		/* PARTLY: what the host logs now is not read yet */
-bit bound_unread = 0;		/* PARTLY: that worker 0 is bound to a task is not read yet */
+bit bound_unread[2];		/* PARTLY: and this record of it is not read yet */
 bit every = 1;		/* SOME: the host says that every task is in its log */
 bit listed = 0;		/* LISTS: its last beat lists worker 0 */
-#define ANY_BOUND	(bound[0] || bound[1])
-#define ALL_ENDED	((!bound[0] || log_end[0]) && (!bound[1] || log_end[1]))
+#define BINDS(t)	(bound[t] && !bound_unread[t])	/* a record that is read */
+#define ANY_BOUND	(BINDS(0) || BINDS(1))
+#define ALL_ENDED	((!BINDS(0) || log_end[0]) && (!BINDS(1) || log_end[1]))
 #define ANY_OPEN	((log_begin[0] && !log_end[0]) || (log_begin[1] && !log_end[1]))
 
 /* ---- What reaper knows of worker 0 ---- */
@@ -270,7 +272,7 @@ inline fork(w)
 		stretch = 0; any_stretch = 0;
 #endif
 #ifndef G_NOSTART		/* a record names the number only, and not the start of its bearer */
-		log_retired = 0; bound[0] = 0; bound[1] = 0;
+		log_retired = 0; bound[0] = 0; bound[1] = 0; bound_unread[0] = 0; bound_unread[1] = 0;
 #endif
 		skip
 	:: else -> skip
@@ -506,7 +508,9 @@ proctype Worker(byte w) provided (GOES_ON)
 		:: skip
 		fi;
 		if
-		:: w == 0 -> bound[job[w]] = 1; bound_unread = behind
+		:: w == 0 ->
+			bound_unread[job[w]] = behind && (bound_unread[job[w]] || !bound[job[w]]);
+			bound[job[w]] = 1
 		:: skip
 		fi }
 	:: atomic { w == 0 && MOVES && at[w] == WORKS ->
@@ -571,7 +575,7 @@ proctype Others() provided (GOES_ON)
 #endif
 #ifdef PARTLY
 	:: atomic { !behind -> behind = 1 }
-	:: atomic { behind -> behind = 0; bound_unread = 0; reads(0); reads(1) }
+	:: atomic { behind -> behind = 0; bound_unread[0] = 0; bound_unread[1] = 0; reads(0); reads(1) }
 #endif
 	od
 }
@@ -702,7 +706,7 @@ inline beat(has_it)
 	fi
 }
 
-#ifdef F_REP
+#ifdef BEATEN
 proctype Beat() provided (GOES_ON)
 {
 	do
@@ -807,6 +811,12 @@ proctype Beat() provided (GOES_ON)
 #define NOT_LISTED	(!listed)
 #endif
 
+#ifdef BEATEN
+#define UNLISTED	(unlisted >= BEATS)
+#else
+#define UNLISTED	1
+#endif
+
 #if defined(F_SIGNED)
 #define FENCE		SIGNS_OFF
 #elif defined(F_PEER)
@@ -816,9 +826,9 @@ proctype Beat() provided (GOES_ON)
 #elif defined(F_RETIRED)
 #define FENCE		(log_retired && LOG_WHOLE)
 #elif defined(F_DECL)
-#define FENCE		TASKS_ENDED
+#define FENCE		(TASKS_ENDED && LOG_WHOLE)
 #elif defined(F_REP)
-#define FENCE		(TASKS_ENDED && unlisted >= BEATS)
+#define FENCE		(TASKS_ENDED && UNLISTED && LOG_WHOLE)
 #elif defined(F_IDLE)
 #define FENCE		(TASKS_ENDED && IDLE && BEAT_FOLLOWS && LOG_WHOLE && EVERY_TASK && NOT_LISTED)
 #endif
@@ -855,7 +865,7 @@ proctype Beat() provided (GOES_ON)
 #endif
 /* The kernel knows better than a log that lost its end; for `task-ended` it is a part of the proof. */
 #if defined(F_RETIRED) && !defined(G_NOOPEN)
-#define NO_OPEN_TASK	(ALL_ENDED || bound_unread)
+#define NO_OPEN_TASK	ALL_ENDED
 #else
 #define NO_OPEN_TASK	1
 #endif
@@ -1019,7 +1029,7 @@ init
 		run Others();
 #endif
 		run Clock();
-#ifdef F_REP
+#ifdef BEATEN
 		run Beat();
 #endif
 		run Reaper()
