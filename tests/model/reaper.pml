@@ -59,7 +59,13 @@
  * LAG		a beat is written later than it was made, by either of two threads, though in the same tick
  * TORN		a beat reads the pool first and the leases later
  * LOSTREC	a record of a beat may be lost, and nobody counts
- * TWOCLASS	the beats are of another class of the same JVM
+ * TWOCLASS	what the host's log promises and lists may be of another class of the same JVM
+ * DISAGREE	another log of the host may promise less, and that is true; LONGER: of `host idle`, a longer
+ *		timeout of the pool
+ * UNTIMED	nobody may know the timeout of the pool, and its purge is late then
+ * LOSSY	a record may be lost, and the log shows that one was
+ * STEP		the clock may be set back: beats of before that look later than they are
+ * GRACE	whom his host gave up has a tick to leave by himself
  * LIAR		the host's word is false: it takes into use whom it gave up. Nothing can keep the worker
  *		of a liar from being ended while it lies still; asked is who of them is kept: see HARM
  * RESET	a host may write to a worker that has signed off: if it is dead, the task fails
@@ -156,8 +162,9 @@ bit log_retired = 0;
 bit broken = 0;		/* nothing of the host's log arrives any more */
 bit behind = 0;		/* PARTLY: what the host logs now is not read yet */
 bit bound_unread[2];		/* PARTLY: and this record of it is not read yet */
-bit every = 1;		/* SOME: the host says that every task is in its log */
+bit meant = 1;		/* what the log promises is promised of worker 0: see PROMISED */
 bit listed = 0;		/* LISTS: its last beat lists worker 0 */
+bit stepped = 0;	/* STEP: and no beat since */
 #define BINDS(t)	(bound[t] && !bound_unread[t])	/* a record that is read */
 #define ANY_BOUND	(BINDS(0) || BINDS(1))
 #define ALL_ENDED	((!BINDS(0) || log_end[0]) && (!BINDS(1) || log_end[1]))
@@ -171,6 +178,8 @@ bit settled = 0;	/* a tick since the last end of its tasks: a later byte is late
 bit late = 0;		/* a byte came after that: a binding was missed */
 #ifdef ID_HALF
 #define STRETCH		1
+#elif defined(LONGER) && !defined(ID_SHORTER)
+#define STRETCH		(3 - meant)	/* of two timeouts the longer one */
 #else
 #define STRETCH		2
 #endif
@@ -180,6 +189,8 @@ bit dirty = 0;		/* a task was open at some moment of this tick */
 bit was_stopped = 0;	/* the host was stopped at some moment of this tick */
 byte unlisted = 0;	/* beats in a row that do not list it */
 bit gap = 0;		/* a tick since the last of them */
+bit aged = 0;		/* GRACE: its fence held when the last tick passed */
+bit parted = 0;		/* GRACE: it was given up before that tick */
 bit taken = 0;		/* LIAR: its host has written to it since the first look */
 bit wrote = 0;		/* LIAR: and since its tasks had ended */
 
@@ -264,9 +275,9 @@ inline fork(w)
 	alive[w] = 1; at[w] = NEWBORN; link[w] = OPEN;
 	if
 	:: w == 0 ->
-		late = 0; settled = 0; grown = 0; listed = 0;
+		late = 0; settled = 0; grown = 0; listed = 0; aged = 0; parted = 0;
 #ifndef RP_BEFOREBIRTH
-		unlisted = 0; BY_BEATS(gap = 1;)
+		unlisted = (stepped -> unlisted : 0); BY_BEATS(gap = 1;)
 #endif
 #ifndef ID_BEFOREBIRTH
 		stretch = 0; any_stretch = 0;
@@ -297,6 +308,11 @@ inline reads(t)
 }
 #endif
 
+#if defined(F_IDLE) && (defined(SOME) || defined(TWOCLASS) || defined(DISAGREE))
+#define UNLOGGED	!meant		/* a task that it does not bracket */
+#elif defined(F_IDLE) && defined(LOSSY)
+#define UNLOGGED	meant = 0	/* or whose begin is lost */
+#endif
 inline begins(t)
 {
 	task[t] = RUNS;
@@ -305,15 +321,15 @@ inline begins(t)
 	:: !behind -> reads(t)
 	:: else -> skip
 	fi
-#elif defined(SOME)
+#elif defined(UNLOGGED)
 	if
 	:: log_begin[t] = 1; dirty = 1
-	:: !every -> skip
+	:: UNLOGGED -> skip
 	fi
 #else
 	BY_STRETCH(dirty = 1;)
 #endif
-#if !defined(LATEBEGIN) && !defined(PARTLY) && !defined(SOME)
+#if !defined(LATEBEGIN) && !defined(PARTLY) && !defined(UNLOGGED)
 	if
 	:: !broken -> log_begin[t] = 1
 	:: else -> skip
@@ -335,7 +351,7 @@ inline gives_up(w, t)
 }
 
 /* Whom its task has still leased is closed or forgotten. */
-#ifdef SOME
+#ifdef UNLOGGED
 #define LOGS_END(t)	log_begin[t]
 #else
 #define LOGS_END(t)	(!broken && !behind)
@@ -351,7 +367,7 @@ inline ends(t)
 		:: bound[t] ->
 			late = 0; settled = 0;
 #ifndef RP_BEFOREEND
-			unlisted = 0; BY_BEATS(gap = 1;)
+			unlisted = (stepped -> unlisted : 0); BY_BEATS(gap = 1;)
 #endif
 			skip
 		:: else -> skip
@@ -438,7 +454,9 @@ proctype Monitor() provided (GOES_ON)
 }
 
 /* ---- What its host does with one worker ---- */
-#ifdef POOLNONE
+#if defined(POOLNONE) && (defined(TWOCLASS) || defined(DISAGREE))
+#define REUSES		(!meant)
+#elif defined(POOLNONE)
 #define REUSES		0
 #else
 #define REUSES		1
@@ -511,6 +529,9 @@ proctype Worker(byte w) provided (GOES_ON)
 		:: w == 0 ->
 			bound_unread[job[w]] = behind && (bound_unread[job[w]] || !bound[job[w]]);
 			bound[job[w]] = 1
+#if defined(F_DECL) && defined(LOSSY)
+		:: w == 0 -> meant = 0
+#endif
 		:: skip
 		fi }
 	:: atomic { w == 0 && MOVES && at[w] == WORKS ->
@@ -545,7 +566,8 @@ proctype Worker(byte w) provided (GOES_ON)
 }
 
 /* ---- Others ---- */
-#if defined(HELD) || defined(DARK) || defined(TURNS) || defined(SWITCHED) || defined(PARTLY)
+#if defined(HELD) || defined(DARK) || defined(TURNS) || defined(SWITCHED) || defined(PARTLY) || \
+	defined(STEP)
 #define OTHERS
 proctype Others() provided (GOES_ON)
 {
@@ -573,6 +595,13 @@ proctype Others() provided (GOES_ON)
 #ifdef SWITCHED
 	:: atomic { switched_off = !switched_off }
 #endif
+#ifdef STEP
+#ifdef F_IDLE			/* a beat that follows makes up for it */
+	:: atomic { !stepped && broken -> stepped = 1; stretch = 0 }
+#else
+	:: atomic { !stepped -> stepped = 1 }
+#endif
+#endif
 #ifdef PARTLY
 	:: atomic { !behind -> behind = 1 }
 	:: atomic { behind -> behind = 0; bound_unread[0] = 0; bound_unread[1] = 0; reads(0); reads(1) }
@@ -590,6 +619,10 @@ proctype Others() provided (GOES_ON)
 /* No tick passes before what was promised for this one is done. */
 #ifdef WEAKPURGE
 #define PURGED		1
+#elif defined(UNTIMED)
+#define PURGED		(!meant || !HOST_RUNS || first == 0 || released < 2)
+#elif defined(LONGER)
+#define PURGED		(!HOST_RUNS || first == 0 || released < 3 - meant)
 #else
 #define PURGED		(!HOST_RUNS || first == 0 || released < 2 || purge_dead)
 #endif
@@ -611,45 +644,6 @@ proctype Others() provided (GOES_ON)
 byte in_flight = 0;	/* beats that are made and not yet written */
 bit made[2];		/* what they list */
 
-proctype Clock() provided (GOES_ON)
-{
-	do
-	:: atomic { PURGED && WRITTEN && GROWN_UP ->
-		if
-		:: released < 3 -> released++
-		:: else -> skip
-		fi;
-#ifdef F_IDLE
-		if
-		:: TASKS_OPEN || !SEEN_RUNNING || !host -> stretch = 0
-		:: else ->
-			if
-			:: stretch < STRETCH -> stretch++
-			:: else -> skip
-			fi
-		fi;
-#ifdef ID_ANY
-		any_stretch = any_stretch || stretch >= STRETCH;
-#endif
-#endif
-		BY_BEATS(gap = 1;)
-#ifdef LISTS
-		listed = (use[0] == POOLED || use[0] == LEASED);
-#endif
-		BY_MARKERS(settled = settled || (ANY_BOUND && ALL_ENDED);)
-#ifdef YOUNG
-		grown = alive[0];
-#endif
-#ifdef NOSCHED
-		ticked = 1;
-#endif
-		rested = 1; dirty = 0; was_stopped = stopped }
-#ifndef NOSTOP
-	:: atomic { stopped && !was_stopped -> was_stopped = 1 }
-#endif
-	od
-}
-
 /* ---- Beats of the host's log ---- */
 #ifdef RP_ONEBEAT
 #define BEATS		1
@@ -668,8 +662,8 @@ proctype Clock() provided (GOES_ON)
 #else
 #define AFTER_END	ALL_ENDED
 #endif
-#ifdef TWOCLASS
-#define LISTED		0
+#if defined(TWOCLASS) || defined(DISAGREE)
+#define LISTED		(meant && (use[0] == POOLED || use[0] == LEASED))
 #elif defined(RP_NOPOOL)
 #define LISTED		(use[0] == LEASED)
 #elif defined(RP_NOLEASES)
@@ -692,10 +686,12 @@ inline not_listed()
 #else
 #define FORGET_UNLISTED	unlisted = 0
 #endif
+/* Of the first one after a step of the clock nobody knows when its listing began. */
 inline beat(has_it)
 {
 	if
-	:: has_it ->
+	:: stepped -> stepped = 0; unlisted = 0; gap = 0
+	:: !stepped && (has_it) ->
 		if
 		:: FORGET_UNLISTED
 #ifdef LOSTREC
@@ -777,7 +773,31 @@ proctype Beat() provided (GOES_ON)
 #else
 #define NOT_LATE	(!late)
 #endif
-#define TASKS_ENDED	(BOUND && ENDED && NOT_LATE)
+#ifdef TE_NOLIST			/* whom its last beat lists */
+#define NOT_LISTED	1
+#else
+#define NOT_LISTED	(!listed)
+#endif
+#ifdef G_NOWHOLE			/* what is still to be read is nothing */
+#define LOG_WHOLE	1
+#else
+#define LOG_WHOLE	(!behind)
+#endif
+/* Each of these asks whether what the log promises is meant: whether it has every task in it, is of the
+ * worker's class, is the weakest word of the host, has lost nothing, and names a timeout. */
+#if (defined(SOME) && !defined(ID_NOEVERY)) || (defined(TWOCLASS) && !defined(TE_NOCLASS)) || \
+	(defined(DISAGREE) && !defined(TE_NOWEAKER)) || (defined(LOSSY) && !defined(TE_NOLOSSY)) || \
+	(defined(UNTIMED) && !defined(ID_NOTIMED))
+#define PROMISED	meant
+#else
+#define PROMISED	1
+#endif
+#define TASKS_ENDED	(BOUND && ENDED && NOT_LATE && NOT_LISTED && LOG_WHOLE && PROMISED)
+#ifdef TE_STEPPED			/* beats of before the clock was set back */
+#define BEATS_HOLD	1
+#else
+#define BEATS_HOLD	(!stepped)
+#endif
 
 /* Whoever was pooled all through a stretch of its life is purged by the end of it, whatever ended since
  * (ID_ANY harms nobody); and the task that a worker is forked for ends a stretch of before its birth
@@ -792,23 +812,7 @@ proctype Beat() provided (GOES_ON)
 #ifdef ID_NOBEAT
 #define BEAT_FOLLOWS	1
 #else
-#define BEAT_FOLLOWS	(!broken)
-#endif
-
-#ifdef G_NOWHOLE			/* what is still to be read is nothing */
-#define LOG_WHOLE	1
-#else
-#define LOG_WHOLE	(!behind)
-#endif
-#ifdef ID_NOEVERY			/* whatever the host says of its log */
-#define EVERY_TASK	1
-#else
-#define EVERY_TASK	every
-#endif
-#ifdef ID_NOLIST			/* whom its last beat lists */
-#define NOT_LISTED	1
-#else
-#define NOT_LISTED	(!listed)
+#define BEAT_FOLLOWS	(!broken || stepped)
 #endif
 
 #ifdef BEATEN
@@ -826,11 +830,11 @@ proctype Beat() provided (GOES_ON)
 #elif defined(F_RETIRED)
 #define FENCE		(log_retired && LOG_WHOLE)
 #elif defined(F_DECL)
-#define FENCE		(TASKS_ENDED && LOG_WHOLE)
+#define FENCE		TASKS_ENDED
 #elif defined(F_REP)
-#define FENCE		(TASKS_ENDED && UNLISTED && LOG_WHOLE)
+#define FENCE		(TASKS_ENDED && UNLISTED && BEATS_HOLD)
 #elif defined(F_IDLE)
-#define FENCE		(TASKS_ENDED && IDLE && BEAT_FOLLOWS && LOG_WHOLE && EVERY_TASK && NOT_LISTED)
+#define FENCE		(TASKS_ENDED && IDLE && BEAT_FOLLOWS && BEATS_HOLD)
 #endif
 
 /* ---- The guards ----
@@ -850,6 +854,11 @@ proctype Beat() provided (GOES_ON)
 #define RESTED		1
 #else
 #define RESTED		rested
+#endif
+#if defined(GRACE) && !defined(D_NOAGE)	/* since the proof, too */
+#define AGED		aged
+#else
+#define AGED		1
 #endif
 /* Bytes count only while somebody holds the host's end: to `peer-closed` and `host-gone` they never
  * object, and so no row takes this guard from them. */
@@ -901,7 +910,7 @@ proctype Beat() provided (GOES_ON)
 #define LEFT_ALONE	(held == 0 || held == G_NOHELD)
 #define OURS		(kind == WORKER || kind == G_NOKIND)
 #define STILL_OURS	(OURS || kind == G_NOTURN)
-#define BY_EVIDENCE	(ASLEEP && KNOWN_WAIT && RESTED && NO_BYTES)
+#define BY_EVIDENCE	(ASLEEP && KNOWN_WAIT && RESTED && AGED && NO_BYTES)
 #ifdef G_NODARK				/* what cannot be read objects to nothing */
 #define EVIDENCE	(dark || BY_EVIDENCE)
 #else
@@ -910,6 +919,52 @@ proctype Beat() provided (GOES_ON)
 #define DUE_IF(ours)	(THERE && FENCE && SWITCHED_ON && EVIDENCE && NO_WRITER && NO_OPEN_TASK && \
 			 OLD_ENOUGH && LEFT_ALONE && (ours))
 #define DUE		DUE_IF(OURS)
+
+/* Whom its host neither uses nor will use. */
+#define LEAKED		(use[0] == GIVEN_UP || use[0] == CLOSED || (!host && !child))
+
+/* It stands here since proofs have an age. */
+proctype Clock() provided (GOES_ON)
+{
+	do
+	:: atomic { PURGED && WRITTEN && GROWN_UP ->
+		if
+		:: released < 3 -> released++
+		:: else -> skip
+		fi;
+#ifdef F_IDLE
+		if
+		:: TASKS_OPEN || !SEEN_RUNNING || !host -> stretch = 0
+		:: else ->
+			if
+			:: stretch < STRETCH -> stretch++
+			:: else -> skip
+			fi
+		fi;
+#ifdef ID_ANY
+		any_stretch = any_stretch || stretch >= STRETCH;
+#endif
+#endif
+		BY_BEATS(gap = 1;)
+#ifdef GRACE
+		aged = FENCE; parted = LEAKED;
+#endif
+#ifdef LISTS
+		listed = (use[0] == POOLED || use[0] == LEASED);
+#endif
+		BY_MARKERS(settled = settled || (ANY_BOUND && ALL_ENDED);)
+#ifdef YOUNG
+		grown = alive[0];
+#endif
+#ifdef NOSCHED
+		ticked = 1;
+#endif
+		rested = 1; dirty = 0; was_stopped = stopped }
+#ifndef NOSTOP
+	:: atomic { stopped && !was_stopped -> was_stopped = 1 }
+#endif
+	od
+}
 
 /* ---- Reaper ---- */
 #ifdef G_NOPROGRESS
@@ -936,8 +991,6 @@ proctype Beat() provided (GOES_ON)
 #endif
 #define NOBODY		2		/* who is gone cannot be pinned */
 
-/* Whom its host neither uses nor will use. */
-#define LEAKED		(use[0] == GIVEN_UP || use[0] == CLOSED || (!host && !child))
 #define UNUSED		(LEAKED || (!host && link[0] == HUNG_UP) || \
 			 (use[0] == LEASED && done[0] && (off[0] || !REUSES)))
 
@@ -952,14 +1005,22 @@ proctype Beat() provided (GOES_ON)
 #define TOO_YOUNG	(at[0] == NEWBORN)			/* SIGTERM to it empties its daemon's pool */
 #define TAKEN		(BUSY(0) && taken)			/* since the first look */
 #define SERVES		(BUSY(0) && bound[job[0]])		/* and a log says so */
+#ifdef LOSSY
+#define LOST		(BUSY(0) && !meant)			/* or would, if it had not lost it */
+#else
+#define LOST		0
+#endif
+#define ITS_OWN		(BUSY(0) && listed)			/* and its last beat says so */
 #define USED_AGAIN	(BUSY(0) && wrote)			/* and its socket says so */
 
 #if defined(LIAR) && defined(F_RETIRED)
 #define HARM		(ASKED || TAKEN || SERVES)
 #elif defined(LIAR)
-#define HARM		(ASKED || TAKEN || SERVES || USED_AGAIN)
+#define HARM		(ASKED || TAKEN || SERVES || USED_AGAIN || LOST || ITS_OWN)
 #elif defined(YOUNG)
 #define HARM		(ALIVE_AND_KICKING || TOO_YOUNG)
+#elif defined(GRACE)
+#define HARM		(ALIVE_AND_KICKING || !parted)
 #else
 #define HARM		(ALIVE_AND_KICKING || ASKED || IN_HANDS || kind != WORKER || switched_off)
 #endif
@@ -1011,10 +1072,10 @@ init
 		:: kind = PROTECTED
 		fi;
 #endif
-#ifdef SOME
+#if defined(SOME) || defined(TWOCLASS) || defined(DISAGREE) || defined(LONGER) || defined(UNTIMED)
 		if
-		:: every = 1
-		:: every = 0
+		:: meant = 0
+		:: meant = 1
 		fi;
 #endif
 		run Host();
