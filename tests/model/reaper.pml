@@ -20,8 +20,8 @@
  *   LIVE STEADY REACH   what is asked instead of "nobody comes to harm"; see the end of the file
  *
  * Not here, since no order of steps matters to it: how a reset, an exact lookup or a socket of the worker's own
- * is told from the task socket's end, the queues at the host's end, pid 1, kernel threads and reaper's own
- * ancestors, the operator's word. tools/mutate-guards breaks those where they are
+ * is told from the task socket's end, which of two queues has what the host has not read, pid 1, kernel threads
+ * and reaper itself, the operator's word. tools/mutate-guards breaks those where they are
  * decided, in correlate/task_socket.c, decide/fence.c and decide/guard.c.
  */
 #ifndef NW
@@ -44,6 +44,11 @@
 #define BY_BEATS(x) x
 #else
 #define BY_BEATS(x)
+#endif
+#ifdef LATEREAD
+#define BY_ROWS(x) x
+#else
+#define BY_ROWS(x)
 #endif
 #if !defined(F_IDLE) && !defined(NOSTOP)
 #define NOSTOP		/* only a stretch asks whether the host ran */
@@ -69,6 +74,8 @@
  * LIAR		the host's word is false: it takes into use whom it gave up. Nothing can keep the worker
  *		of a liar from being ended while it lies still; asked is who of them is kept: see HARM
  * RESET	a host may write to a worker that has signed off: if it is dead, the task fails
+ * LATEREAD	its host reads late, and has a writer that reaper does not see: a write to the dead loses what
+ *		is not read
  * HELD		others trace the worker, stop it, freeze it in D or dump its core
  * DARK		the worker's evidence may be unreadable
  * DEVICE	user code may work in a call that reaper does not know: a device does something for it
@@ -103,6 +110,7 @@ bit begun[NW];		/* its host has written to it in this lease */
 bit more[NW];		/* its host will write to it once more */
 bit unread[NW];		/* bytes wait in its task socket */
 bit done[NW];		/* it has sent its END */
+bit rows = 0;		/* LATEREAD: the host has not read all that worker 0 sent */
 bit off[NW];		/* it has said that it will not serve again */
 
 /* Where its main thread is */
@@ -195,7 +203,7 @@ bit taken = 0;		/* LIAR: its host has written to it since the first look */
 bit wrote = 0;		/* LIAR: and since its tasks had ended */
 
 /* When the worker that is looked at is gone for good nothing can go wrong any more: the search ends there. */
-#if defined(LIVE) || defined(STEADY) || defined(RESET)
+#if defined(LIVE) || defined(STEADY) || defined(RESET) || defined(LATEREAD)
 #define GOES_ON		1
 #elif defined(REUSE)
 #define GOES_ON		(alive[0] || use[0] == NEW || !reborn)
@@ -461,8 +469,10 @@ proctype Monitor() provided (GOES_ON)
 #else
 #define REUSES		1
 #endif
-#ifdef RESET
+#if defined(RESET)
 #define WRITES_TO(w)	assert(!(killed && BUSY(w)))
+#elif defined(LATEREAD)
+#define WRITES_TO(w)	assert(!(killed && BUSY(w) && rows))
 #else
 #define WRITES_TO(w)	skip
 #endif
@@ -493,6 +503,9 @@ proctype Lease(byte w) provided (GOES_ON)
 		fi }
 	:: atomic { w == 0 && HOST_RUNS && use[w] == LEASED && link[w] == OPEN ->
 		link[w] = HALF; more[w] = 0; changed = 1 }
+#ifdef LATEREAD
+	:: atomic { w == 0 && HOST_RUNS && use[w] == LEASED && rows -> rows = 0 }
+#endif
 	/* END is read, any time after it was sent and without a byte: a late release. */
 	:: atomic { HOST_RUNS && use[w] == LEASED && done[w] ->
 		if
@@ -504,6 +517,7 @@ proctype Lease(byte w) provided (GOES_ON)
 			fi
 		:: else -> use[w] = CLOSED; hang_up(w)
 		fi;
+		BY_ROWS(rows = 0;)
 		lease_over(w) }
 #ifdef F_RETIRED
 	:: atomic { w == 0 && HOST_RUNS && MAY_RETIRE && !broken && !log_retired -> log_retired = 1 }
@@ -549,7 +563,7 @@ proctype Worker(byte w) provided (GOES_ON)
 			      (at[w] == WRITES && HOST_RUNS && use[w] == LEASED)) ->
 		at[w] = WORKS; progress(w) }
 	:: atomic { MOVES && at[w] == WORKS && use[w] == LEASED ->
-		done[w] = 1; unread[w] = 0; moves_a_byte(w);
+		done[w] = 1; unread[w] = 0; BY_ROWS(rows = 1;) moves_a_byte(w);
 		if
 		:: at[w] = PROTOCOL; off[w] = 0
 		:: w == 0 -> at[w] = SIGNED_OFF; off[w] = 1
@@ -872,6 +886,15 @@ proctype Beat() provided (GOES_ON)
 #else
 #define NO_WRITER	1
 #endif
+/* What it sent stays readable, unless its host writes to it; and nobody wants it when nobody has the worker any
+ * more. That its tasks have ended does not say so: no log may bind it to the one that it serves. */
+#if !defined(LATEREAD) || defined(G_NOQUEUES)
+#define ALL_READ	1
+#elif defined(G_ENDISDONE)
+#define ALL_READ	(!rows || (ANY_BOUND && ALL_ENDED))
+#else
+#define ALL_READ	(!rows || LEAKED)
+#endif
 /* The kernel knows better than a log that lost its end; for `task-ended` it is a part of the proof. */
 #if defined(F_RETIRED) && !defined(G_NOOPEN)
 #define NO_OPEN_TASK	ALL_ENDED
@@ -916,7 +939,7 @@ proctype Beat() provided (GOES_ON)
 #else
 #define EVIDENCE	(!dark && BY_EVIDENCE)
 #endif
-#define DUE_IF(ours)	(THERE && FENCE && SWITCHED_ON && EVIDENCE && NO_WRITER && NO_OPEN_TASK && \
+#define DUE_IF(ours)	(THERE && FENCE && SWITCHED_ON && EVIDENCE && NO_WRITER && ALL_READ && NO_OPEN_TASK && \
 			 OLD_ENOUGH && LEFT_ALONE && (ours))
 #define DUE		DUE_IF(OURS)
 
