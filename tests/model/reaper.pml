@@ -34,6 +34,13 @@
 #else
 #define BY_MARKERS(x)
 #endif
+#ifdef ID_OWN				/* only the worker's own tasks end a stretch */
+#define BY_OWN(x) x
+#define BY_ANY(x)
+#else
+#define BY_OWN(x)
+#define BY_ANY(x) x
+#endif
 #ifdef F_IDLE
 #define BY_STRETCH(x) x
 #else
@@ -256,6 +263,7 @@ inline exits(w)
 inline lease_over(w)
 {
 	begun[w] = 0; more[w] = 0; off[w] = 0;
+	BY_OWN(if :: w == 0 -> dirty = 1 :: else -> skip fi;)
 	bury(w)
 }
 
@@ -335,7 +343,7 @@ inline begins(t)
 	:: UNLOGGED -> skip
 	fi
 #else
-	BY_STRETCH(dirty = 1;)
+	BY_STRETCH(BY_ANY(dirty = 1;))
 #endif
 #if !defined(LATEBEGIN) && !defined(PARTLY) && !defined(UNLOGGED)
 	if
@@ -367,7 +375,7 @@ inline gives_up(w, t)
 inline ends(t)
 {
 	task[t] = OVER;
-	BY_STRETCH(if :: LOGS_END(t) || broken -> dirty = 1 :: else -> skip fi;)
+	BY_STRETCH(BY_ANY(if :: LOGS_END(t) || broken -> dirty = 1 :: else -> skip fi;))
 	if
 	:: LOGS_END(t) ->
 		log_end[t] = 1; changed = 1;
@@ -650,8 +658,10 @@ proctype Others() provided (GOES_ON)
 #else
 #define GROWN_UP	1
 #endif
-#ifdef ID_NOOPEN
+#if defined(ID_NOOPEN)
 #define TASKS_OPEN	0
+#elif defined(ID_OWN)
+#define TASKS_OPEN	(use[0] == LEASED || dirty)
 #else
 #define TASKS_OPEN	(ANY_OPEN || dirty)
 #endif
