@@ -176,6 +176,7 @@ bit bound[2];		/* worker 0 is bound to the task; this record may be lost */
 bit log_retired = 0;
 bit broken = 0;		/* nothing of the host's log arrives any more */
 bit behind = 0;		/* PARTLY: what the host logs now is not read yet */
+bit caught_up = 0;	/* PARTLY: and from now on all is read at once: some day reaper keeps up */
 bit bound_unread[2];		/* PARTLY: and this record of it is not read yet */
 bit meant = 1;		/* what the log promises is promised of worker 0: see PROMISED */
 bit listed = 0;		/* LISTS: its last beat lists worker 0 */
@@ -308,6 +309,11 @@ inline fork(w)
 }
 
 /* ---- The host: its tasks, its pool, its daemon ---- */
+#if defined(LIVE) || defined(STEADY)
+#define CATCHES_UP	caught_up = 1
+#else
+#define CATCHES_UP	skip
+#endif
 #ifdef PARTLY
 /* Records bear the time at which they were written: a task that is read late ends the stretch all the same. */
 inline reads(t)
@@ -625,8 +631,8 @@ proctype Others() provided (GOES_ON)
 #endif
 #endif
 #ifdef PARTLY
-	:: atomic { !behind -> behind = 1 }
-	:: atomic { behind -> behind = 0; bound_unread[0] = 0; bound_unread[1] = 0; reads(0); reads(1) }
+	:: atomic { !behind && !caught_up -> behind = 1 }
+	:: atomic { behind -> CATCHES_UP; behind = 0; bound_unread[0] = 0; bound_unread[1] = 0; reads(0); reads(1) }
 #endif
 	od
 }
@@ -1135,8 +1141,8 @@ init
  * nothing, for nobody is ended.
  * LIVE: nobody is for ever leaked, fenced and asleep, with no guard that objects.
  * STEADY: nobody is for ever leaked and asleep when its tasks have ended and its host runs, and, for `host
- * idle`, has no task: a leak is fenced some day. (Of the other fences it is the host or the kernel who must
- * tell, and nothing makes them.)
+ * idle`, has no task, and, for `declared`, a record binds it: a leak is fenced some day. (Of the other fences
+ * it is the host or the kernel who must tell, and nothing makes them.)
  * Both are asked of runs in which no process that could go on for ever stands still.
  */
 #ifdef LIVE
@@ -1144,6 +1150,6 @@ ltl fenced_is_ended { [] <> !(LEAKED && alive[0] && FENCE &&
 			      ASLEEP && NO_BYTES && NO_WRITER && NO_OPEN_TASK) }
 #endif
 #ifdef STEADY
-ltl leak_is_ended { [] <> !(LEAKED && alive[0] && ALL_ENDED && NOT_LATE &&
+ltl leak_is_ended { [] <> !(LEAKED && alive[0] && BOUND && ALL_ENDED && NOT_LATE &&
 			    ASLEEP && NO_BYTES && !ANY_OPEN) }
 #endif
