@@ -49,6 +49,14 @@ def filter_is_there(promise: str, command: str) -> Row:
                "err = may_signal(o) ? 0 : 0;", f"tests/system/test_dry_run.py::test_filter_is_installed[{command}]")
 
 
+def filter_comes_first(promise: str, command: str) -> Row:
+    return Row(promise, "the filter is installed before the first look", "src/app/main.c",
+               "\tstatus = confine(&options);\n\tif (status) {\n\t\tconfig_free(config);\n\t\treturn status;\n\t}\n"
+               "\tstatus = run(&options, config, &caps);\n",
+               "\tstatus = run(&options, config, &caps);\n\tif (confine(&options))\n\t\treturn EXIT_BLIND;\n",
+               f"tests/system/test_dry_run.py::test_filter_is_installed[{command}]")
+
+
 def config_line(what: str, old: str, new: str) -> Row:
     return Row("N12", what, "src/app/config_parse.c", old, new, "config::what_is_refused")
 
@@ -128,6 +136,7 @@ PROMISES = [
 
     # N4: only SIGTERM and SIGKILL, only to a process, only by a pidfd
     filter_is_there("N4", "sweep"),
+    filter_comes_first("N4", "sweep"),
     call("N4", "kill"),
     call("N4", "tkill"),
     call("N4", "tgkill"),
@@ -239,6 +248,7 @@ PROMISES = [
 
     # N9: a dry run
     filter_is_there("N9", "-n sweep"),
+    filter_comes_first("N9", "-n sweep"),
     Row("N9", "no signal where none is allowed", "src/app/sandbox.c", "\tALWAYS(pidfd_send_signal),\n", "",
         "sandbox::only_kill_and_term_to_a_process"),
     Row("N9", "no plan is made", "src/app/round.c", "\tif (r->options->dry_run)\n\t\treturn 0;\n\tr->reap",
@@ -436,6 +446,7 @@ PROMISES = [
 
     # N18: nobody is stopped, traced, or written to
     filter_is_there("N18", "audit"),
+    filter_comes_first("N18", "audit"),
     call("N18", "ptrace"),
     call("N18", "process_vm_readv"),
     call("N18", "process_vm_writev"),

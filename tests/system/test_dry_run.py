@@ -14,7 +14,9 @@ from harness.minihost import MiniHost, Worker
 from harness.privilege import needs_strace
 
 SIGNALS = "kill,tkill,tgkill,rt_sigqueueinfo,rt_tgsigqueueinfo,pidfd_send_signal"
-FILTER = "seccomp,prctl"
+FIRST = "seccomp,prctl,openat,openat2,pidfd_open,pidfd_send_signal"
+FILTER = re.compile(r"(SECCOMP_SET_MODE_FILTER|PR_SET_SECCOMP, SECCOMP_MODE_FILTER), .*= 0$")
+PROCESS = re.compile(r'"/proc/(\d+)["/]')
 LOOKING = ["audit", "--dry-run", "-n sweep", "-n watch", "explain @", "-n retire @", "doctor",
            "check-config"]
 
@@ -63,10 +65,18 @@ def test_a_sweep_signals_by_pidfd_only(reaper: Reaper, another_leak: Worker) -> 
 
 @needs_strace
 @pytest.mark.parametrize("command", ["audit", "-n sweep", "sweep"])
-def test_filter_is_installed(reaper: Reaper, host: MiniHost, command: str) -> None:
-    """The seccomp filter stands before the first look, whatever there is to look at."""
-    lines = traced(reaper, host.daemon().open(), command, FILTER)
-    assert any("SECCOMP" in line and line.endswith("= 0") for line in lines), lines
+def test_filter_is_installed(reaper: Reaper, request: pytest.FixtureRequest, command: str) -> None:
+    """The seccomp filter stands before the first look at another process, and before any signal."""
+    leak = request.getfixturevalue("another_leak" if command == "sweep" else "leak")
+    lines = traced(reaper, leak, command, FIRST)
+    own = lines[0].split()[0]  # of the one thread that there is before the filter
+    looks = [(at, found[1]) for at, line in enumerate(lines)
+             if (found := PROCESS.search(line)) and found[1] != own]
+    signals = [at for at, line in enumerate(lines) if "pidfd_send_signal(" in line]
+    assert str(leak.pid) in [pid for _, pid in looks] and len(signals) == (command == "sweep")
+    filters = [at for at, line in enumerate(lines) if FILTER.search(line)]
+    assert filters and filters[0] < min([at for at, _ in looks] + signals), lines
+    assert lines[filters[0]].split()[0] == own
 
 
 @pytest.mark.parametrize("command", LOOKING)
