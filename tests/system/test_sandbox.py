@@ -150,6 +150,30 @@ REACHES = {"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "p
            "pidfd_getfd", "kcmp", "bpf", "perf_event_open", "open_by_handle_at", "execveat"}
 
 
+INTENT = re.compile(r'\{\\"(?:(?!\\n).)*?\\"record\\": ?\\"intent\\"(?:(?!\\n).)*?\\"pid\\": ?(\d+)')
+
+
+def assert_intents_come_first(calls: list[tuple[str, str]], audit_log: pathlib.Path) -> None:
+    """Each signal goes to somebody whose intent was written to the audit log before, in a write that an
+    fdatasync of the same descriptor followed before the signal."""
+    whose: dict[str, str] = {}  # by the number of a pidfd, as it was opened last
+    log, written, kept = "", set[str](), set[str]()
+    for name, rest in calls:
+        result = rest.rpartition(" = ")[2].split("<")[0]
+        fd = re.match(r"\((\d*)", rest)[1]
+        if name == "openat" and f'"{audit_log}"' in rest:
+            log = result
+        elif name == "pidfd_open":
+            whose[result] = fd
+        elif name in ("write", "writev") and fd == log:
+            written |= set(INTENT.findall(rest))
+        elif name == "fdatasync" and fd == log and result == "0":
+            kept |= written
+        elif name == "pidfd_send_signal":
+            assert whose[fd] in kept, f"{name}{rest}: written {written}, on the disk {kept}"
+    assert kept, "the control: there was an intent"
+
+
 @needs_strace
 def test_what_a_sweep_calls(reaper: Reaper, host: MiniHost) -> None:
     """Every call of it: two signals by one call, no program, nothing written but its own files."""
@@ -159,9 +183,10 @@ def test_what_a_sweep_calls(reaper: Reaper, host: MiniHost) -> None:
     stubborn.close()
     reaper.wait_due(stubborn, leak)
     log = reaper.home / "calls"
-    result = reaper.sweep(host, prefix=("strace", "-f", "-qq", "-s", "4096", "-o", str(log)))
+    result = reaper.sweep(host, prefix=("strace", "-f", "-qq", "-s", "65536", "-o", str(log)))
     assert result.expect(0).acted_on == {stubborn.pid, leak.pid}
     calls = calls_of(log)
+    assert_intents_come_first(calls, reaper.audit_log)
     names = [name for name, _ in calls]
     assert "openat" in names and names.count("execve") == 1 and names[0] == "execve"
     assert not REACHES & set(names)
