@@ -10,12 +10,13 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
 
 from harness import binary
-from harness.binary import Reaper
+from harness.binary import Reaper, Result
 from harness.folders import public_folder
 from harness.minihost import MiniHost, StartHost, Worker
 from harness.privilege import PRIVATE_UID, STRANGER_UID, needs_root, needs_strace
@@ -203,25 +204,45 @@ def test_what_a_sweep_calls(reaper: Reaper, host: MiniHost) -> None:
             assert f"(PRIO_PROCESS, {stubborn.pid}, " in rest, rest
 
 
-@pytest.fixture
-def always() -> Iterator[pathlib.Path]:
-    """A reaper in which decide() says of everybody that he is due."""
-    built = binary.binary_path().parent / "tests/torture/always_reap"
+@dataclass(frozen=True)
+class Run:
+    result: Result
+    tried: list[str]  # every call that could have signalled somebody, with what the kernel said
+
+
+@contextmanager
+def broken(name: str) -> Iterator[pathlib.Path]:
+    """Where every user may run it: a reaper of tests/torture."""
+    built = binary.binary_path().parent / "tests/torture" / name
     if not built.exists():
-        pytest.fail(f"{built} is not built: make tests/torture/always_reap")
-    folder = public_folder("always")
+        pytest.fail(f"{built} is not built: make tests/torture/{name}")
+    folder = public_folder(name)
     shutil.copy2(built, folder / "reaper")
     yield folder / "reaper"
     shutil.rmtree(folder)
 
 
-def signals(reaper: Reaper, always: pathlib.Path, host: MiniHost, *args: str) -> list[str]:
+@pytest.fixture
+def always() -> Iterator[pathlib.Path]:
+    """A reaper in which decide() says of everybody that he is due."""
+    with broken("always_reap") as program:
+        yield program
+
+
+@pytest.fixture
+def never_dry() -> Iterator[pathlib.Path]:
+    """A reaper that knows of -n as long as it takes to install the filter."""
+    with broken("never_dry") as program:
+        yield program
+
+
+def signals(reaper: Reaper, program: pathlib.Path, host: MiniHost, *args: str) -> Run:
     log = reaper.home / "signals"
-    reaper.binary = always
+    reaper.binary = program
     limit = ("timeout", "--preserve-status", "8") if "watch" in args else ()
-    reaper.run(*args, host=host,
-               prefix=(*limit, "strace", "-f", "-qq", "-o", str(log), "-e", f"trace={SIGNALS}"))
-    return [line for line in log.read_text().splitlines() if re.match(r"\d+ +\w+\(", line)]
+    result = reaper.run(*args, host=host, prefix=(
+        *limit, "strace", "-f", "-qq", "-o", str(log), "-e", f"trace={SIGNALS}"))
+    return Run(result, [line for line in log.read_text().splitlines() if re.match(r"\d+ +\w+\(", line)])
 
 
 @needs_strace
@@ -231,7 +252,7 @@ def test_dry_whoever_decides(reaper: Reaper, always: pathlib.Path, host: MiniHos
     """Everybody is due, and nobody gets a signal: not one call is even tried."""
     workers = [host.daemon().open() for _ in range(3)]
     time.sleep(1)
-    assert signals(reaper, always, host, *command.split()) == []
+    assert signals(reaper, always, host, *command.split()).tried == []
     assert all(worker.serves() for worker in workers)
 
 
@@ -240,8 +261,38 @@ def test_the_control(reaper: Reaper, always: pathlib.Path, host: MiniHost) -> No
     """The same reaper ends everybody when it is not dry."""
     workers: list[Worker] = [host.daemon().open() for _ in range(2)]
     time.sleep(1)
-    sent = signals(reaper, always, host, "sweep")
+    sent = signals(reaper, always, host, "sweep").tried
     assert len(sent) >= len(workers)
     for line in sent:
         assert re.search(r"pidfd_send_signal\(\d+, SIG(TERM|KILL), NULL, 0\) += 0", line), line
     assert all(worker.pinned.has_ended(5) for worker in workers)
+
+
+def leaks_of(host: MiniHost) -> tuple[Worker, Worker]:
+    """One that gets SIGTERM, and one that gets SIGKILL at once."""
+    daemon = host.daemon()
+    leak, stubborn = daemon.leak()[0], daemon.open()
+    stubborn.task("ignore-term then poll")
+    stubborn.close()
+    return leak, stubborn
+
+
+@needs_strace
+@pytest.mark.parametrize("command", ["--json -n sweep", "-n watch"])
+def test_dry_whoever_forgets_it(reaper: Reaper, never_dry: pathlib.Path, host: MiniHost,
+                                command: str) -> None:
+    """It plans, writes its intents and tries both signals: the kernel refuses each, nobody gets one, and
+    the leaks are reported as left. Without -n the same program ends them."""
+    leaks = leaks_of(host)
+    reaper.wait_due(*leaks)
+    run = signals(reaper, never_dry, host, *command.split())
+    told = re.findall(r"pidfd_send_signal\(\d+, SIG(TERM|KILL), NULL, 0\) += -1 EPERM ", "\n".join(run.tried))
+    assert len(told) == len(run.tried) and set(told) == {"TERM", "KILL"}, run.tried
+    assert not any(leak.pinned.has_ended(0.5) for leak in leaks)
+    records = [r for r in reaper.audit_records() if r["record"] == "outcome"]
+    assert {r["pid"] for r in records} == {leak.pid for leak in leaks}
+    assert {(r["outcome"], re.sub(r"\d+", "N", r["why"])) for r in records} == {
+        ("refused", "the kernel refused signal N: Operation not permitted")}, records
+    run.result.expect(1 if "sweep" in command else 0)
+    reaper.sweep(host).expect(0)
+    assert all(leak.pinned.has_ended(1) for leak in leaks)
