@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from harness import procs
-from harness.binary import DUE_S, Reaper, Result
+from harness.binary import DUE_S, Hosts, Reaper, Result
 from harness.dead_fs import locked_process
 from harness.impostor import Impostor
 from harness.markers import host_record, record
-from harness.minihost import MiniHost, StartHost, Worker
+from harness.minihost import Daemon, MiniHost, StartHost, Worker
 from harness.privilege import (PRIVATE_UID, STRANGER_UID, needs_fuse, needs_no_sanitizer,
                                needs_root, needs_strace)
 
@@ -36,11 +36,68 @@ sys.stdin.read()
 """
 
 
+# Why each fails: a verdict and its reason, what a helper is spared for, or what a user is told.
+REASONS = {
+    "test_setuid_program": "keep foreign-uid",
+    "test_becomes_another_user": "keep foreign-uid",
+    "test_adopted_by_another_user[root]": "keep foreign-uid",
+    "test_adopted_by_another_user[stranger]": "keep foreign-uid",
+    "test_adopted_and_left": "keep foreign-uid",
+    "test_below_a_leak[another user's]": "it is another user's",
+    "test_below_a_leak[of another namespace]": "it lives in another pid namespace",
+    "test_runs_another_program": "it is no worker",
+    "test_traced_by_its_own": "keep traced",
+    "test_who_is_above_locked_memory": "keep ancestor",
+    "test_memory_that_is_locked": "does not let its command line be read",
+    "test_eight_gibibytes_of_arguments": "keep protected",
+    "test_endless_log": "longer than one sweep reads",
+    "test_orphans_cost_one_walk_together": "keep idle",
+    "test_stands_in_for_itself": "suspect lost-helper",
+    "test_grandchild_that_was_left": "suspect lost-helper",
+    "test_wears_other_names": "reap peer-closed",
+    "test_grandchild_with_the_task_socket": "reap peer-closed",
+    "test_grandchild_that_is_adopted": "reap peer-closed",
+}
+# Those that are rightly told alike, and why.
+ALIKE = {
+    "keep foreign-uid": "Five ways to have a process below a daemon that is another user's: whose it is, is "
+                        "all that tells it from a worker, and all that is asked.",
+    "suspect lost-helper": "Whoever has a task socket and a parent that is no daemon may have come by both in "
+                           "any way: neither is ended, and how it came there cannot be seen.",
+    "reap peer-closed": "Disguises, and places for a socket to hide in: they fail by being no reason at all. The "
+                        "worker goes by the proof that it would have gone by without them, and its helper with it.",
+}
+CONTROLS = ("test_adopted_by_its_own_user", "test_each_has_its_reason")
+
+
 @pytest.fixture(autouse=True)
 def attack_is_counted(request: pytest.FixtureRequest,
                       record_property: Callable[[str, object], None]) -> None:
-    if request.function.__name__ != "test_adopted_by_its_own_user":
+    if request.function.__name__ not in CONTROLS:
         record_property("attack", "processes")
+        assert request.node.name in REASONS
+
+
+@pytest.fixture
+def reason(request: pytest.FixtureRequest) -> str:
+    """Why this attack has to fail."""
+    return REASONS[request.node.name]
+
+
+def verdict(result: Result, who: Any) -> str:
+    """As the table writes it."""
+    return " ".join(result.verdict(who))
+
+
+def swept(reaper: Reaper, hosts: Hosts, **more: Any) -> Result:
+    """A sweep that is over in time."""
+    return reaper.sweep(hosts, timeout_s=SWEEP_S, **more).expect(0)
+
+
+def test_each_has_its_reason() -> None:
+    """No reason for two attacks, but those that are rightly told alike."""
+    told = list(REASONS.values())
+    assert {text for text in told if told.count(text) > 1} == set(ALIKE)
 
 
 @pytest.fixture
@@ -58,7 +115,8 @@ def setuid_python(workdir: pathlib.Path, hosts: pathlib.Path) -> list[str]:
     return ["env", f"PATH={folder}:/usr/bin:/bin", f"PYTHONPATH={folder}:{hosts}"]
 
 
-def test_setuid_program(reaper: Reaper, start_host: StartHost, setuid_python: list[str]) -> None:
+def test_setuid_program(reaper: Reaper, start_host: StartHost, setuid_python: list[str],
+                        reason: str) -> None:
     """Its argv and its sockets are the user's, its uid is root's: a user may start it, not end it. What
     that user leaks beside it is ended all the same."""
     host, plain = start_host(uid=PRIVATE_UID, prefix=setuid_python), start_host(uid=PRIVATE_UID)
@@ -66,14 +124,14 @@ def test_setuid_program(reaper: Reaper, start_host: StartHost, setuid_python: li
     assert os.stat(f"/proc/{leak.pid}").st_uid == 0
     reaper.wait_due(control)
     time.sleep(DUE_S)
-    result = reaper.sweep((host, plain)).expect(0)
-    assert result.verdict(leak) == ("keep", "foreign-uid"), result
+    result = swept(reaper, (host, plain))
+    assert verdict(result, leak) == reason, result
     assert leak.is_alive() and result.acted_on == {control.pid}
 
 
 @needs_strace
-def test_orphans_cost_one_walk_together(reaper: Reaper, host: MiniHost,
-                                        workdir: pathlib.Path) -> None:
+def test_orphans_cost_one_walk_together(reaper: Reaper, host: MiniHost, workdir: pathlib.Path,
+                                        reason: str) -> None:
     """Whether a java is the host of an orphan is asked of that java once for all orphans, here eight:
     where it was asked for each, many orphans beside many javas took minutes."""
     daemon = host.daemon()
@@ -86,11 +144,12 @@ def test_orphans_cost_one_walk_together(reaper: Reaper, host: MiniHost,
                           prefix=("strace", "-D", "-qq", "-e", "trace=open,openat", "-o",
                                   str(trace)))
     assert all(result.worker(worker)["host"] == host.pid for worker in orphans)
+    assert {verdict(result, worker) for worker in orphans} == {reason}, result
     pins = trace.read_text().count(f'"/proc/{host.pid}", ')
     assert 1 <= pins <= 3, f"the host was opened {pins} times for {len(orphans)} orphans"
 
 
-def test_endless_log(reaper: Reaper, start_host: StartHost) -> None:
+def test_endless_log(reaper: Reaper, start_host: StartHost, reason: str) -> None:
     """A log that is never read to its end keeps its own user's workers waiting, and no others."""
     host = start_host(marker_log=reaper.marker_dir / "host.log")
     host.marker(host_record(host, "pool=none tasks=some"))
@@ -108,6 +167,7 @@ def test_endless_log(reaper: Reaper, start_host: StartHost) -> None:
     for path in (theirs, theirs / "endless.log"):
         os.chown(path, PRIVATE_UID, PRIVATE_UID)
     assert reaper.audit_until_due(host, worker).verdict(worker) == ("reap", "task-ended")
+    assert reason in reaper.run("--json", "doctor", host=host).out
 
 
 def bytes_read(trace: pathlib.Path, path: str) -> int:
@@ -116,10 +176,10 @@ def bytes_read(trace: pathlib.Path, path: str) -> int:
 
 
 @needs_strace
-def test_eight_gibibytes_of_arguments(reaper: Reaper, host: MiniHost,
-                                      workdir: pathlib.Path) -> None:
+def test_eight_gibibytes_of_arguments(reaper: Reaper, host: MiniHost, workdir: pathlib.Path,
+                                      reason: str) -> None:
     """They are read to a limit, even for a rule that wants all of them; what a rule asks and nobody
-    knows keeps, and without one the worker is ended as any other."""
+    knows keeps, while the leak beside it goes, and without a rule the worker is ended as any other."""
     worker = host.daemon().open()
     worker.task("hugeargs then poll")
     worker.close()
@@ -129,18 +189,18 @@ def test_eight_gibibytes_of_arguments(reaper: Reaper, host: MiniHost,
         assert len(args.read(4096)) == 4096
     reaper.audit_until_due(host, worker)
     reaper.write_config("[protect]\nargs = --precious\n")
-    result = reaper.audit(host, prefix=("strace", "-f", "-y", "-qq", "-e", "trace=read", "-o",
-                                        str(trace)))
-    assert result.verdict(worker) == ("keep", "protected"), result
+    result = beside_a_leak(reaper, worker, prefix=("strace", "-f", "-y", "-qq", "-e", "trace=read",
+                                                   "-o", str(trace)))
+    assert verdict(result, worker) == reason and worker.is_alive(), result
     assert 4096 < bytes_read(trace, path) < 1 << 20
     reaper.write_config("")
-    reaper.sweep(host).expect(0)
-    assert not worker.is_alive()
+    assert swept(reaper, host).acted_on == {worker.pid} and not worker.is_alive()
 
 
 @needs_fuse
 @needs_no_sanitizer  # which stops the program's threads at its end, and one of them cannot be stopped
-def test_memory_that_is_locked(reaper: Reaper, host: MiniHost, workdir: pathlib.Path) -> None:
+def test_memory_that_is_locked(reaper: Reaper, host: MiniHost, workdir: pathlib.Path,
+                               reason: str) -> None:
     """Whoever reads that command line waits for ever; the leak beside it is found all the same."""
     folder = workdir / "dead"
     folder.mkdir()
@@ -150,15 +210,15 @@ def test_memory_that_is_locked(reaper: Reaper, host: MiniHost, workdir: pathlib.
             subprocess.run(["cat", f"/proc/{pid}/cmdline"], timeout=HANGS_S, check=False)
         result = reaper.audit_until_due(host, leak)
         assert result.verdict(leak) == ("reap", "peer-closed"), result
-        assert f"process {pid} does not let its command line be read" in result.err
-        reaper.sweep(host).expect(0)
+        assert f"process {pid} {reason}" in result.err
+        swept(reaper, host)
         assert not leak.is_alive()
 
 
 @needs_fuse
 @needs_no_sanitizer
-def test_who_is_above_locked_memory(reaper: Reaper, host: MiniHost,
-                                    workdir: pathlib.Path) -> None:
+def test_who_is_above_locked_memory(reaper: Reaper, host: MiniHost, workdir: pathlib.Path,
+                                    reason: str) -> None:
     """Whose command line cannot be read may be a daemon with workers: who is above them is kept."""
     folder = workdir / "dead"
     folder.mkdir()
@@ -167,8 +227,8 @@ def test_who_is_above_locked_memory(reaper: Reaper, host: MiniHost,
     worker.task(f"locked-memory {pathlib.Path(__file__).parent} {folder} then poll")
     worker.close()
     result = reaper.judge(daemon)
-    assert result.verdict(worker) == ("keep", "ancestor"), result
-    reaper.sweep(host).expect(0)
+    assert verdict(result, worker) == reason, result
+    beside_a_leak(reaper, worker, host.daemon())
     assert worker.is_alive() and not any(helper.has_ended() for helper in worker.helpers)
     for helper in worker.helpers:
         helper.kill()
@@ -178,11 +238,11 @@ def test_who_is_above_locked_memory(reaper: Reaper, host: MiniHost,
 # ---- workers that are not what they were -----------------------------------------------------
 
 
-def beside_a_leak(reaper: Reaper, worker: Worker, **more: Any) -> Result:
+def beside_a_leak(reaper: Reaper, worker: Worker, daemon: Daemon | None = None, **more: Any) -> Result:
     """A sweep in which the leak next to that worker is ended, whatever the worker does."""
-    leak, = worker.daemon.leak()
+    leak, = (daemon or worker.daemon).leak()
     reaper.audit_until_due(worker.host, leak)
-    result = reaper.sweep(worker.host, timeout_s=SWEEP_S, **more).expect(0)
+    result = swept(reaper, worker.host, **more)
     assert leak.pid in result.acted_on and leak.pinned.has_ended(), result
     return result
 
@@ -195,45 +255,46 @@ def attacker(host: MiniHost, steps: str) -> Worker:
     return worker
 
 
-def test_runs_another_program(reaper: Reaper, module_host: MiniHost) -> None:
+def test_runs_another_program(reaper: Reaper, module_host: MiniHost, reason: str) -> None:
     """It is no worker any more, and nobody's: it is not even listed."""
     worker = attacker(module_host, "exec")
     result = beside_a_leak(reaper, worker)
     assert worker.pid not in [w["pid"] for w in result.doc["workers"]] and worker.is_alive()
     explained = reaper.run("--json", "explain", str(worker.pid)).doc["explain"]
-    assert explained["role"] == "other" and "no worker" in explained["why"]
+    assert explained["role"] == "other" and reason in explained["why"]
 
 
-def test_becomes_another_user(reaper: Reaper, module_host: MiniHost) -> None:
+def test_becomes_another_user(reaper: Reaper, module_host: MiniHost, reason: str) -> None:
     """A worker of root's that has become somebody else is not ended with root's right."""
     worker = attacker(module_host, f"setuid {STRANGER_UID} then poll")
     result = beside_a_leak(reaper, worker)
-    assert result.verdict(worker) == ("keep", "foreign-uid") and worker.is_alive(), result
+    assert verdict(result, worker) == reason and worker.is_alive(), result
 
 
-def test_traced_by_its_own(reaper: Reaper, module_host: MiniHost) -> None:
+def test_traced_by_its_own(reaper: Reaper, module_host: MiniHost, reason: str) -> None:
     """Whoever may trace a worker may keep it, and it alone."""
     worker = attacker(module_host, "poll")
     with subprocess.Popen([sys.executable, "-c", TRACER, str(worker.pid)], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as tracer:
         assert tracer.stdout.readline() == b"traced\n"
         result = beside_a_leak(reaper, worker)
-        assert result.verdict(worker) == ("keep", "traced") and worker.is_alive(), result
+        assert verdict(result, worker) == reason and worker.is_alive(), result
         tracer.stdin.close()
     reaper.audit_until_due(module_host, worker)
 
 
-def test_wears_other_names(reaper: Reaper, module_host: MiniHost) -> None:
+def test_wears_other_names(reaper: Reaper, module_host: MiniHost, reason: str) -> None:
     """What a worker and its helper call themselves protects neither: a host has a daemon, and a daemon
     was exec'ed."""
     worker = attacker(module_host, "comm 6a617661 then helper java then argv java -jar a.jar then poll")
     assert pathlib.Path(f"/proc/{worker.pid}/cmdline").read_bytes().startswith(b"java\0-jar\0")
     reaper.audit_until_due(module_host, worker)
-    assert worker.pid in beside_a_leak(reaper, worker).acted_on
+    result = beside_a_leak(reaper, worker)
+    assert worker.pid in result.acted_on and verdict(result, worker) == reason, result
     assert worker.pinned.has_ended() and worker.helpers[0].has_ended(1)
 
 
-def test_stands_in_for_itself(reaper: Reaper, host: MiniHost) -> None:
+def test_stands_in_for_itself(reaper: Reaper, host: MiniHost, reason: str) -> None:
     """A worker that leaves its task to a child has another parent then, and the host may go on with it:
     it belongs to nobody, and when its daemon is dead to whoever holds the other end."""
     worker, other = host.daemon().open(), host.daemon()
@@ -242,11 +303,11 @@ def test_stands_in_for_itself(reaper: Reaper, host: MiniHost) -> None:
     assert worker.pinned.has_ended(1) and stand_in.pid != worker.pid
     procs.until("its first read", lambda: procs.is_waiting(stand_in.pid, "pool"))
     result = beside_a_leak(reaper, worker)
-    assert result.verdict(stand_in) == ("suspect", "lost-helper"), result
+    assert verdict(result, stand_in) == reason, result
     worker.daemon.pinned.kill()
     leak, = other.leak()
     reaper.audit_until_due(host, leak)
-    result = reaper.sweep(host).expect(0)
+    result = swept(reaper, host)
     assert result.verdict(stand_in) == ("keep", "idle") and leak.pinned.has_ended(), result
     assert host.command(f"task {worker.index} echo 3")["reply"]["pid"] == stand_in.pid
 
@@ -254,44 +315,45 @@ def test_stands_in_for_itself(reaper: Reaper, host: MiniHost) -> None:
 # ---- what workers leave behind ---------------------------------------------------------------
 
 
-def test_grandchild_with_the_task_socket(reaper: Reaper, module_host: MiniHost) -> None:
+def test_grandchild_with_the_task_socket(reaper: Reaper, module_host: MiniHost,
+                                         reason: str) -> None:
     """It goes with its worker even where helpers do not: the host would never know."""
     worker = attacker(module_host, "grandchild then subprocess then poll")
     reaper.audit_until_due(module_host, worker)
-    beside_a_leak(reaper, worker, settings={"policy.helpers": "no"})
+    result = beside_a_leak(reaper, worker, settings={"policy.helpers": "no"})
+    assert verdict(result, worker) == reason, result
     child, grandchild, apart = worker.helpers
     assert worker.pinned.has_ended() and child.has_ended(1) and grandchild.has_ended(1)
     assert not apart.has_ended()
 
 
-def test_grandchild_that_was_left(reaper: Reaper, module_host: MiniHost) -> None:
+def test_grandchild_that_was_left(reaper: Reaper, module_host: MiniHost, reason: str) -> None:
     """With the task socket and another parent it is nobody's: reported, while its worker is ended."""
     worker = attacker(module_host, "grandchild leave then poll")
     reaper.audit_until_due(module_host, worker)
     result = beside_a_leak(reaper, worker)
-    assert result.verdict(worker.helpers[0]) == ("suspect", "lost-helper"), result
+    assert verdict(result, worker.helpers[0]) == reason, result
     assert worker.pinned.has_ended() and not worker.helpers[0].has_ended(0.5)
 
 
-def test_grandchild_that_is_adopted(reaper: Reaper, module_host: MiniHost) -> None:
+def test_grandchild_that_is_adopted(reaper: Reaper, module_host: MiniHost, reason: str) -> None:
     """A worker that takes its orphans back has them as helpers, and they go with it."""
     worker = attacker(module_host, "subreaper then grandchild leave then poll")
     reaper.audit_until_due(module_host, worker)
-    beside_a_leak(reaper, worker)
+    assert verdict(beside_a_leak(reaper, worker), worker) == reason
     assert worker.pinned.has_ended() and worker.helpers[0].has_ended(1)
 
 
-@pytest.mark.parametrize("steps,why", [
-    (f"foreign-helper {STRANGER_UID}", "it is another user's"),
-    ("unshare-pid then subprocess", "it lives in another pid namespace"),
+@pytest.mark.parametrize("steps", [
+    f"foreign-helper {STRANGER_UID}", "unshare-pid then subprocess",
 ], ids=["another user's", "of another namespace"])
-def test_below_a_leak(reaper: Reaper, module_host: MiniHost, steps: str, why: str) -> None:
+def test_below_a_leak(reaper: Reaper, module_host: MiniHost, steps: str, reason: str) -> None:
     """Nobody has another's process ended by having it below a leak."""
     worker = attacker(module_host, f"{steps} then poll")
     reaper.audit_until_due(module_host, worker)
     result = beside_a_leak(reaper, worker)
     action = result.action(worker.helpers[0])
-    assert (action["outcome"], action["why"]) == ("spared", why), result
+    assert (action["outcome"], action["why"]) == ("spared", reason), result
     assert worker.pinned.has_ended() and not worker.helpers[0].has_ended()
 
 
@@ -302,7 +364,7 @@ def beside(reaper: Reaper, host: MiniHost, impostor: Impostor) -> Result:
     """A sweep of both, in which a leak of the honest host is ended."""
     leak, = host.daemon().leak()
     reaper.audit_until_due(host, leak)
-    result = reaper.sweep((host, impostor)).expect(0)
+    result = swept(reaper, (host, impostor))
     assert leak.pid in result.acted_on and leak.pinned.has_ended()
     return result
 
@@ -315,8 +377,8 @@ def test_adopted_by_its_own_user(reaper: Reaper, host: MiniHost, hosts: pathlib.
 
 
 @pytest.mark.parametrize("victim", [0, STRANGER_UID], ids=["root", "stranger"])
-def test_adopted_by_another_user(reaper: Reaper, host: MiniHost, hosts: pathlib.Path,
-                                 victim: int) -> None:
+def test_adopted_by_another_user(reaper: Reaper, host: MiniHost, hosts: pathlib.Path, victim: int,
+                                 reason: str) -> None:
     """Nobody has another user's process ended by becoming its parent and giving it up in a log."""
     with Impostor(hosts, PRIVATE_UID, victim) as impostor:
         theirs = reaper.marker_dir / "theirs"
@@ -328,15 +390,16 @@ def test_adopted_by_another_user(reaper: Reaper, host: MiniHost, hosts: pathlib.
             os.chown(path, PRIVATE_UID, PRIVATE_UID)
         result = beside(reaper, host, impostor)
         assert result.worker(impostor.victim)["fence"] == "peer-closed", result
-        assert result.verdict(impostor.victim) == ("keep", "foreign-uid"), result
+        assert verdict(result, impostor.victim) == reason, result
         assert not impostor.victim.has_ended()
 
 
-def test_adopted_and_left(reaper: Reaper, host: MiniHost, hosts: pathlib.Path) -> None:
+def test_adopted_and_left(reaper: Reaper, host: MiniHost, hosts: pathlib.Path, reason: str) -> None:
     """When he that adopted it is gone, there is nobody left from whom its uid differs."""
     with Impostor(hosts, PRIVATE_UID, STRANGER_UID) as impostor:
         with reaper.watch((host, impostor), {"reaper.interval": "1s"}) as watch:
-            watch.until_event(event="verdict", pid=impostor.victim.pid, reason="foreign-uid")
+            found = watch.until_event(event="verdict", pid=impostor.victim.pid, fence="peer-closed")
+            assert f"{found['verdict']} {found['reason']}" == reason
             impostor.daemon.kill()
             leak, = host.daemon().leak()
             ended = watch.until_event(event="action", role="worker")
