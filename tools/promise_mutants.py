@@ -66,6 +66,7 @@ HANDLERS = "before_signal::who_catches_sigterm_is_not_sent_it"
 NO_ROOM = "before_signal::a_record_that_has_no_room_holds_the_signal"
 NO_DISK = "before_signal::a_record_that_does_not_reach_the_disk_holds_the_signal"
 FIFO = "markers_trust::what_becomes_a_fifo_is_neither_awaited_nor_believed"
+MOUNTS = "fs::opens_nothing_that_is_mounted_here"
 STRANGERS = "markers_trust::strangers_are_not_read"
 ABOVE = "correlate::ancestors_hosts_and_daemons"
 LAST_CHECK = "reap::the_last_check"
@@ -220,6 +221,9 @@ PROMISES = [
         "\tif (st->st_mode & S_IWGRP)\n", "\tif (false)\n", STRANGERS),
     Row("N7", "a log that has a second name is not believed", "src/base/fs.c",
         "\tif (st->st_nlink != 1)\n", "\tif (false)\n", STRANGERS),
+    Row("N7", "what is mounted is not asked whose it is", "src/base/fs.c", "= RESOLVE_NO_XDEV | ", "= ", MOUNTS),
+    Row("N7", "... nor where there is no openat2(2)", "src/base/fs.c",
+        "\tr = fs_is_mount(dirfd, pin);\n", "\tr = 0 * fs_is_mount(dirfd, pin);\n", MOUNTS),
     Row("N7", "a log is believed for its owner's workers", "src/correlate/ledger_answer.c",
         "ledger_state_named(l, MARKER_HOST, &q->host, q->uid, c.scope)",
         "ledger_state_named(l, MARKER_HOST, &q->host, 0, c.scope)", "ledger_names::names_are_those_of_the_writer"),
@@ -364,17 +368,11 @@ PROMISES = [
         "!unix_ms || !m->ages_trusted || ", "!unix_ms || ", "correlate_marks::markers"),
 
     # N15: files of others
-    Row("N15", "no link to a log", "src/observe/marker_file.c", """&st, AT_SYMLINK_NOFOLLOW) < 0)
-\t\treturn -errno;
-\twhy = fs_distrust(&st, st.st_uid);
-\tif (!why) {
-\t\tfd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW |""", """&st, 0) < 0)
-\t\treturn -errno;
-\twhy = fs_distrust(&st, st.st_uid);
-\tif (!why) {
-\t\tfd = openat(dirfd, name, O_RDONLY |""", STRANGERS),
+    Row("N15", "no link to a log", "src/base/fs.c", """(flags | O_NOFOLLOW | O_CLOEXEC),
+\t\t.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,""", """(flags | O_CLOEXEC),
+\t\t.resolve = RESOLVE_NO_XDEV,""", STRANGERS),
     Row("N15", "regular files only", "src/base/fs.c", "\tif (kind)\n", "\tif (false)\n", STRANGERS),
-    Row("N15", "no log is waited for", "src/observe/marker_file.c", "O_NOFOLLOW | O_NONBLOCK |", "O_NOFOLLOW |", FIFO,
+    Row("N15", "no log is waited for", "src/observe/marker_file.c", "O_RDONLY | O_NONBLOCK |", "O_RDONLY |", FIFO,
         hangs=True),
     Row("N15", "what counts is what was opened", "src/observe/marker_file.c",
         "by now. */\n\t\twhy = fs_distrust(&st, st.st_uid);\n", "by now. */\n", FIFO),
@@ -418,6 +416,9 @@ PROMISES = [
     Row("N17", "argv is cut", "src/observe/processes.c",
         "\tbool cut = !f->whole && f->len == f->max;\n", "\tbool cut = false;\n",
         "processes::cuts_argv_before_an_element"),
+    Row("N17", "a file system that never answers is not asked", "src/observe/marker_dirs.c",
+        "took = fs_stat_here(d->fd, name, &st);", "took = fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW);",
+        "tests/system/test_bad_markers.py::test_somebodys_file_system[a directory that never answers]"),
     Row("N17", "a file is read up to its limit", "src/base/fs.c",
         "\t\tif (room == max)\n\t\t\treturn -EFBIG;\n", "\t\tif (room == max)\n\t\t\tmax *= 2;\n",
         "fs::read_all_refuses_more"),

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -66,6 +68,73 @@ DIR *fs_open_dir(int dirfd, const char *name)
 	if (!dir)
 		fs_close(&fd);
 	return dir;
+}
+
+static int fs_statx(int fd, struct statx *ret)
+{
+	/* From what the kernel knows already: a server that has to be asked may never answer. */
+	int flags = AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+
+	return statx(fd, "", flags, STATX_TYPE, ret) < 0 ? -errno : 0;
+}
+
+/* Whether what was opened is mounted there. Kernels before 5.8 do not say so, and their devices must do. */
+static int fs_is_mount(int dirfd, int fd)
+{
+	struct statx dir, st;
+	int r = fs_statx(dirfd, &dir);
+
+	if (r == 0)
+		r = fs_statx(fd, &st);
+	if (r < 0)
+		return r;
+	if (st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)
+		return !!(st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+	return st.stx_dev_major != dir.stx_dev_major || st.stx_dev_minor != dir.stx_dev_minor;
+}
+
+/* O_PATH asks no file system: what it led to is opened only when it is known to be none of another's. */
+static int fs_open_pinned(int dirfd, const char *name, int flags)
+{
+	_cleanup_close_ int pin = openat(dirfd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char path[sizeof("/proc/self/fd/-2147483648")];
+	int fd, r;
+
+	if (pin < 0)
+		return -errno;
+	r = fs_is_mount(dirfd, pin);
+	if (r)
+		return r < 0 ? r : -EXDEV;
+	if (flags & O_PATH)
+		return TAKE_FD(pin);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", pin);
+	fd = open(path, flags & ~O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+int fs_open_here(int dirfd, const char *name, int flags)
+{
+	const struct open_how how = {
+		.flags = (unsigned)(flags | O_NOFOLLOW | O_CLOEXEC),
+		.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, dirfd, name, &how, sizeof(how));
+
+	if (fd >= 0)
+		return fd;
+	/* EPERM: a filter that was made before there was this call. */
+	if (errno == ENOSYS || errno == EPERM)
+		return fs_open_pinned(dirfd, name, flags | O_CLOEXEC);
+	return -errno;
+}
+
+int fs_stat_here(int dirfd, const char *name, struct stat *ret_st)
+{
+	_cleanup_close_ int fd = fs_open_here(dirfd, name, O_PATH);
+
+	if (fd < 0)
+		return fd;
+	return fstat(fd, ret_st) < 0 ? -errno : 0;
 }
 
 int fs_read_all(int fd, size_t max, char **ret_bytes, size_t *ret_len)

@@ -33,6 +33,25 @@ ssize_t fs_read_at(int dirfd, const char *name, char *buf, size_t size) _must_ch
 DIR *fs_open_dir(int dirfd, const char *name) _must_check_;
 
 /**
+ * Opens what lies in a directory itself: what is mounted on its name is another's, who may forge owners and modes,
+ * or never answer, so it is not even asked. Without openat2(2) the same is found out by the way of an O_PATH
+ * descriptor.
+ *
+ * @param name	one component; a link is not followed.
+ * @param flags	of open(2), without O_CREAT.
+ * @return the descriptor, owned by the caller; -EXDEV: something is mounted there; -ELOOP: it is a link, and flags
+ *         have no O_PATH; negative errno.
+ */
+int fs_open_here(int dirfd, const char *name, int flags) _must_check_;
+
+/**
+ * Tells of what lies in a directory itself, a link included.
+ *
+ * @return 0; -EXDEV: something is mounted there; negative errno.
+ */
+int fs_stat_here(int dirfd, const char *name, struct stat *ret_st) _must_check_;
+
+/**
  * Reads a whole file into new memory, NUL-ended.
  *
  * @param max	-EFBIG if it is longer.
@@ -78,6 +97,9 @@ int fs_make_dirs(const char *path, mode_t mode) _must_check_;
  *         else a constant phrase ("is writable by its group", ...).
  */
 const char *fs_distrust(const struct stat *st, uid_t owner);
+
+/** What to say of -EXDEV. */
+#define FS_WHY_MOUNT "is a mount of its own"
 
 /** The same for a directory, which may have any number of links. */
 const char *fs_distrust_dir(const struct stat *st, uid_t owner);

@@ -22,10 +22,11 @@ static void dir_close(DIR **dir)
 
 int marker_dirs_open(int dirfd, const char *name, struct stat *ret_st)
 {
-	_cleanup_close_ int fd =
-		openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_close_ int fd = fs_open_here(dirfd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 
-	if (fd < 0 || fstat(fd, ret_st) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, ret_st) < 0)
 		return -errno;
 	return TAKE_FD(fd);
 }
@@ -199,14 +200,53 @@ static DIR *stream_of(int fd)
 	return dir;
 }
 
+bool marker_dirs_is_refusal(int error)
+{
+	switch (error) {
+	case EACCES:
+	case EPERM:
+	case ELOOP:   /* a link */
+	case ENOTDIR: /* what was a directory is none now */
+	case ENXIO:   /* a FIFO or a socket took its place */
+	case EXDEV:   /* something was mounted there */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Something of nobody knows whom. */
+static void miss_anybodys(struct marker_dirs *d, struct markers_counts *counts)
+{
+	d->missed = true;
+	counts->whole = false;
+	counts->behind_anybody = true;
+}
+
+/* What is gone by now was never there; what cannot be looked at for another reason may be anything. */
+static void note_unseen(struct marker_dirs *d, const char *name, int error,
+			struct markers_counts *counts)
+{
+	if (error == EXDEV)
+		marker_dirs_distrust(counts, "", name, FS_WHY_MOUNT);
+	else if (marker_dirs_is_refusal(error))
+		marker_dirs_distrust(counts, "", name, "cannot be read");
+	else if (error != ENOENT)
+		miss_anybodys(d, counts);
+}
+
 static int add_entry(struct marker_dirs *d, const char *name, struct markers_counts *counts)
 {
 	struct stat st;
 	int took;
 
-	/* What is gone by now was never there. */
-	if (is_dots(name) || fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (is_dots(name))
 		return 0;
+	took = fs_stat_here(d->fd, name, &st);
+	if (took < 0) {
+		note_unseen(d, name, -took, counts);
+		return 0;
+	}
 	if (S_ISLNK(st.st_mode) && !is_log(name)) {
 		marker_dirs_distrust(counts, "", name, "is a symbolic link");
 		return 0;
@@ -237,9 +277,7 @@ static int list_top(struct marker_dirs *d, struct markers_counts *counts)
 		int err;
 
 		if (i == MARKER_DIRS_ENTRIES_MAX) {
-			d->missed = true;
-			counts->whole = false;
-			counts->behind_anybody = true;
+			miss_anybodys(d, counts);
 			break;
 		}
 		err = add_entry(d, e->d_name, counts);
@@ -247,20 +285,6 @@ static int list_top(struct marker_dirs *d, struct markers_counts *counts)
 			return err;
 	}
 	return 0;
-}
-
-bool marker_dirs_is_refusal(int error)
-{
-	switch (error) {
-	case EACCES:
-	case EPERM:
-	case ELOOP:   /* a link */
-	case ENOTDIR: /* what was a directory is none now */
-	case ENXIO:   /* a FIFO or a socket took its place */
-		return true;
-	default:
-		return false;
-	}
 }
 
 /* What is gone was never there; what could not be opened for another reason holds nobody knows what. */
@@ -327,7 +351,7 @@ static int list_place(struct marker_dirs *d, size_t place, struct markers_counts
 	fd = marker_dirs_open(d->fd, marker_dirs_name(d, p->name), &st);
 	dir = fd < 0 ? NULL : stream_of(fd);
 	if (!dir) {
-		note_unlisted(d, p, errno, counts);
+		note_unlisted(d, p, fd < 0 ? -fd : errno, counts);
 		return 0;
 	}
 	why = fs_distrust_dir(&st, st.st_uid);

@@ -72,9 +72,9 @@ int marker_dirs_list(const char *dir, struct marker_dirs *dirs, struct markers_c
 const char *marker_dirs_name(const struct marker_dirs *dirs, size_t name);
 
 /**
- * Opens a subdirectory without following a link.
+ * Opens a subdirectory without following a link, or entering what is mounted there.
  *
- * @return the descriptor, owned by the caller; negative errno.
+ * @return the descriptor, owned by the caller; negative errno (-EXDEV: a mount).
  */
 int marker_dirs_open(int dirfd, const char *name, struct stat *ret_st) _must_check_;
 

@@ -12,20 +12,31 @@
 #include "base/log.h"
 #include "observe/marker_parse.h"
 
+static int no_file(int err, const char **ret_why)
+{
+	if (err == -EXDEV)
+		*ret_why = FS_WHY_MOUNT;
+	return err;
+}
+
 int marker_file_open(int dirfd, const struct stat *dir, const char *name, struct stat *ret_st,
 		     const char **ret_why)
 {
 	_cleanup_close_ int fd = -1;
 	const char *why;
 	struct stat st;
+	int err;
 
 	/* The mere opening of a device or a FIFO can have an effect, so its kind is asked first. */
-	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
+	err = fs_stat_here(dirfd, name, &st);
+	if (err < 0)
+		return no_file(err, ret_why);
 	why = fs_distrust(&st, st.st_uid);
 	if (!why) {
-		fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-		if (fd < 0 || fstat(fd, &st) < 0)
+		fd = fs_open_here(dirfd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+		if (fd < 0)
+			return no_file(fd, ret_why);
+		if (fstat(fd, &st) < 0)
 			return -errno;
 		/* What counts is what was opened: the name may lead elsewhere by now. */
 		why = fs_distrust(&st, st.st_uid);

@@ -56,11 +56,11 @@ struct marker_reader {
 /**
  * Opens a log for reading if it is to be believed: a regular file with one link, not writable by
  * group or others, in a directory of root or of the file's owner that is not writable by them either.
- * Never waits, never follows a link, never opens a device.
+ * Never waits, never follows a link, never opens a device, nor what is mounted there.
  *
  * @param dir	of the open directory.
- * @param ret_why	set to a constant phrase with -EPERM.
- * @return the descriptor, owned by the caller; -EPERM: not to be believed; negative errno.
+ * @param ret_why	set to a constant phrase with -EPERM, and with -EXDEV.
+ * @return the descriptor, owned by the caller; -EPERM, -EXDEV: not to be believed; negative errno.
  */
 int marker_file_open(int dirfd, const struct stat *dir, const char *name, struct stat *ret_st,
 		     const char **ret_why) _must_check_;

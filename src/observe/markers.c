@@ -404,6 +404,7 @@ int markers_remove(struct markers *m, uint32_t log)
 	_cleanup_close_ int dirfd = -1;
 	const char *base;
 	struct stat st;
+	int err;
 
 	if (!f)
 		return -ENOENT;
@@ -411,8 +412,9 @@ int markers_remove(struct markers *m, uint32_t log)
 	dirfd = open_parent(m, f->name, &base);
 	if (dirfd < 0)
 		return dirfd;
-	if (fstatat(dirfd, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
+	err = fs_stat_here(dirfd, base, &st);
+	if (err < 0)
+		return err;
 	/* It was replaced: what bears its name now was never judged. */
 	if (st.st_dev != f->dev || st.st_ino != f->ino)
 		return -ESTALE;

@@ -45,7 +45,7 @@ COUNTS = re.compile(r"allocations: (\d+), transfers: (\d+), calls of threads: (\
 LOST = ("-e", "inject=pidfd_send_signal:retval=0")
 STRACE = ("strace", "-f", "-qq", "--decode-fds=path,pidfd", "-e", "signal=none")
 FASTER = "--seccomp-bpf"  # stops at what is traced only; with it strace 6.1 sends none of the signals it is told to
-PATHS = ("openat", "newfstatat", "readlinkat", "readlink", "getxattr", "statx", "mkdirat", "rename",
+PATHS = ("openat", "openat2", "newfstatat", "readlinkat", "readlink", "getxattr", "statx", "mkdirat", "rename",
          "access", "unlink", "unlinkat", "faccessat", "faccessat2")
 DEAD_PIDFD = ("<anon_inode:[pidfd]>", "<pid:0>")  # how a pidfd is shown whose process was waited for
 LIBRARY = re.compile(r"</?(?:usr/)?(?:lib|share)/|\"/(?:usr/)?lib|\"/usr/share/locale|ld\.so\.cache"

@@ -11,6 +11,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ from harness import procs
 from harness.binary import Reaper
 from harness.markers import BOOT_ID, PID_NS, host_record, record
 from harness.minihost import MiniHost, Worker
-from harness.privilege import STRANGER_UID, needs_root
+from harness.privilege import STRANGER_UID, needs_fuse, needs_root
+from harness.rogue_fs import rogue
 
 SETTLED_S = 3.5  # how long the workers of this file have been idle
 PAST_S = 2  # how long ago the records were written, as they say
@@ -27,7 +29,7 @@ READ_S = 20  # whatever lies in marker_dir, a sweep is over by then
 MILLION = 1_000_000
 CUT_S = 5  # what a log that is cut says is not due before
 MORE_LOGS_THAN_ARE_READ = 4200
-WORKERS = 80
+WORKERS = 100
 
 
 CONTROLS = ("test_a_good_log_is_believed", "test_a_log_in_a_subdirectory_is_believed",
@@ -314,18 +316,18 @@ def tried(attack: Attack) -> Any:
     return pytest.param(attack, id=attack.__name__, marks=[needs_root] if attack in ROOTS else [])
 
 
-def reasons(reaper: Reaper, worker: Worker) -> list[tuple[str, str]]:
+def reasons(reaper: Reaper, worker: Worker, prefix: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """Everything that a user is told when he asks why."""
     checks = []
     for only in ((), ("--host", str(os.getpid()))):  # of many hosts a few are shown
-        doctor = reaper.run_argv(reaper.argv((*only, "--json", "doctor"), (), None))
+        doctor = reaper.run_argv([*prefix, *reaper.argv((*only, "--json", "doctor"), (), None)])
         checks += json.loads(doctor.out)["checks"]
-    explained = reaper.run("--json", "explain", str(worker.pid)).doc["explain"]
+    explained = reaper.run("--json", "explain", str(worker.pid), prefix=prefix).doc["explain"]
     return ([(check["name"], check["found"]) for check in checks]
             + [(proof["name"], proof["why"]) for proof in explained["proofs"]])
 
 
-@pytest.mark.parametrize("attack", map(tried, REASONS))
+@pytest.mark.parametrize("attack", [tried(attack) for attack in REASONS])
 def test_not_believed(reaper: Reaper, idle: list[Worker], attack: Attack) -> None:
     """What nobody trustworthy wrote, or nobody wrote whole, ends nobody, is told, and holds up nobody:
     a leak beside it is ended in the same sweep, by its own proof."""
@@ -377,6 +379,50 @@ def test_strangers_cannot_be_named(reaper: Reaper, idle: list[Worker]) -> None:
     assert "no worker" in told[3], told
     result = reaper.sweep(worker.host, timeout_s=READ_S).expect(0)
     assert result.acted_on == {leak.pid}, result
+    assert worker.serves()
+
+
+# ---- what is mounted in marker_dir -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mounted:
+    why: str
+    kind: str
+    place: str
+    told: str
+
+
+MOUNTED = [
+    Mounted("a directory that never answers", "mute", "sub", "sub: is a mount of its own"),
+    Mounted("a log that never answers", "mute", "sub/a.log", "sub/a.log: is a mount of its own"),
+    Mounted("a log in marker_dir that never answers", "mute", "a.log", "a.log: is a mount of its own"),
+    Mounted("a directory that says it is root's", "lying", "sub", "sub: is a mount of its own"),
+    Mounted("a log that says it is root's", "lying", "sub/a.log", "sub/a.log: is a mount of its own"),
+]
+
+
+@needs_fuse
+@pytest.mark.parametrize("row", MOUNTED, ids=lambda row: row.why)
+def test_somebodys_file_system(reaper: Reaper, idle: list[Worker], row: Mounted) -> None:
+    """What a user has mounted may never answer, and what it says of owners and modes is that user's word:
+    nobody waits for it, nobody believes it, and the leak beside it is ended in the same sweep."""
+    worker, leak = idle.pop(), idle.pop()
+    honest, sub = reaper.marker_dir / "honest", reaper.marker_dir / "sub"
+    honest.mkdir(mode=0o755)
+    (honest / "b.log").write_text(retiring(leak))
+    sub.mkdir(mode=0o755)
+    place = reaper.marker_dir / row.place
+    if place != sub:
+        place.touch(0o644)
+    for path in (sub, *sub.iterdir()):
+        os.chown(path, STRANGER_UID, STRANGER_UID)
+    with rogue(row.kind, place, retiring(worker), READ_S) as server:
+        result = reaper.sweep(worker.host, prefix=server.prefix, timeout_s=2 * READ_S).expect(0)
+        assert server.process.poll() is None, f"it was waited for: {result}"
+        assert result.acted_on == {leak.pid} and leak.pinned.has_ended(), result
+        told = reasons(reaper, worker, server.prefix)
+    assert ("marker-trust", f"1 logs are not believed; the first: {row.told}") in told, told
     assert worker.serves()
 
 

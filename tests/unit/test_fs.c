@@ -3,9 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -119,6 +123,53 @@ int __wrap___openat_2(int at, const char *name, int flags)
 {
 	errno = open_at_error ? open_at_error : errno;
 	return open_at_error ? -1 : __real___openat_2(at, name, flags);
+}
+
+/* What the kernel does not know yet: openat2(2), and to tell of a mount. */
+static int no_openat2;
+static bool tells_no_mounts;
+static int statx_error, stat_error;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+	const struct open_how *how;
+	const char *name;
+	va_list rest;
+	size_t size;
+	int at;
+
+	va_start(rest, number);
+	at = va_arg(rest, int);
+	name = va_arg(rest, const char *);
+	how = va_arg(rest, const struct open_how *);
+	size = va_arg(rest, size_t);
+	va_end(rest);
+	cr_assert_eq(number, SYS_openat2);
+	errno = no_openat2 ? no_openat2 : errno;
+	return no_openat2 ? -1 : __real_syscall(number, at, name, how, size);
+}
+
+int __real_statx(int at, const char *name, int flags, unsigned mask, struct statx *ret);
+int __wrap_statx(int at, const char *name, int flags, unsigned mask, struct statx *ret);
+int __wrap_statx(int at, const char *name, int flags, unsigned mask, struct statx *ret)
+{
+	int r = __real_statx(at, name, flags, mask, ret);
+
+	cr_expect(flags & AT_STATX_DONT_SYNC, "a server that has to be asked may never answer");
+	if (tells_no_mounts)
+		ret->stx_attributes_mask &= ~(uint64_t)STATX_ATTR_MOUNT_ROOT;
+	errno = statx_error ? statx_error : errno;
+	return statx_error ? -1 : r;
+}
+
+int __real_fstat(int fd, struct stat *ret);
+int __wrap_fstat(int fd, struct stat *ret);
+int __wrap_fstat(int fd, struct stat *ret)
+{
+	errno = stat_error ? stat_error : errno;
+	return stat_error ? -1 : __real_fstat(fd, ret);
 }
 
 static char dir[] = "/tmp/reaper-fs-XXXXXX";
@@ -294,6 +345,114 @@ Test(fs, descriptor_0_is_one_like_all)
 	cr_expect_eq(mode_of("one/two/three"), 0755);
 	cr_expect_eq(held, 0);
 	cr_expect_null(fs_open_dir(at, "nowhere"));
+}
+
+/* The kernels that there are. */
+static const struct {
+	const char *why;
+	int no_openat2;
+	bool tells_no_mounts;
+} kernels[] = {
+	{ "5.8 and later", 0, false },
+	{ "a filter that knows no openat2", EPERM, false },
+	{ "5.5", ENOSYS, true },
+};
+
+static void become(size_t kernel)
+{
+	no_openat2 = kernels[kernel].no_openat2;
+	tells_no_mounts = kernels[kernel].tells_no_mounts;
+}
+
+/* @return what opening says: 0, or an error; what was opened holds this. */
+static int open_here(int at, const char *name, int flags, const char *holds)
+{
+	_cleanup_close_ int fd = fs_open_here(at, name, flags);
+	char bytes[8] = "";
+
+	if (fd < 0)
+		return fd;
+	cr_expect_eq(fcntl(fd, F_GETFD), FD_CLOEXEC, "%s", name);
+	if (*holds)
+		cr_expect_eq(read(fd, bytes, sizeof(bytes) - 1), (ssize_t)strlen(holds), "%s",
+			     name);
+	cr_expect_str_eq(bytes, holds, "%s", name);
+	return 0;
+}
+
+static int kind_here(int at, const char *name)
+{
+	struct stat st;
+	int r = fs_stat_here(at, name, &st);
+
+	return r < 0 ? r : (int)(st.st_mode & S_IFMT);
+}
+
+Test(fs, opens_what_lies_here)
+{
+	_cleanup_close_ int at = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	put("f", "abc", 3);
+	cr_assert_eq(mkdir("sub", 0755), 0);
+	cr_assert_eq(symlink("f", "link"), 0);
+	cr_assert_eq(symlink("sub", "linked"), 0);
+	cr_assert_eq(mkfifo("fifo", 0644), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++) {
+		become(i);
+		cr_expect_eq(open_here(at, "f", O_RDONLY, "abc"), 0, "%s", kernels[i].why);
+		cr_expect_eq(open_here(at, "sub", O_RDONLY | O_DIRECTORY, ""), 0);
+		cr_expect_eq(open_here(at, "f", O_RDONLY | O_DIRECTORY, ""), -ENOTDIR);
+		cr_expect_eq(open_here(at, "link", O_RDONLY, ""), -ELOOP, "%s", kernels[i].why);
+		cr_expect_lt(open_here(at, "linked", O_RDONLY | O_DIRECTORY, ""), 0);
+		cr_expect_eq(open_here(at, "none", O_RDONLY, ""), -ENOENT);
+		cr_expect_eq(kind_here(at, "f"), S_IFREG, "%s", kernels[i].why);
+		cr_expect_eq(kind_here(at, "sub"), S_IFDIR);
+		cr_expect_eq(kind_here(at, "link"), S_IFLNK, "%s", kernels[i].why);
+		cr_expect_eq(kind_here(at, "fifo"), S_IFIFO, "it is not opened for that");
+		cr_expect_eq(kind_here(at, "none"), -ENOENT);
+	}
+	stat_error = EIO;
+	cr_expect_eq(kind_here(at, "f"), -EIO);
+	stat_error = 0;
+	statx_error = ENOMEM;
+	cr_expect_eq(open_here(at, "f", O_RDONLY, ""), -ENOMEM, "nobody knows what it is");
+	statx_error = 0;
+	no_openat2 = EMFILE;
+	cr_expect_eq(open_here(at, "f", O_RDONLY, ""), -EMFILE);
+}
+
+/* A file system in a mount namespace of this process alone; false: not allowed. */
+static bool mount_here(const char *name)
+{
+	return unshare(CLONE_NEWNS) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("none", name, "tmpfs", 0, NULL) == 0;
+}
+
+Test(fs, opens_nothing_that_is_mounted_here)
+{
+	_cleanup_close_ int at = -1, in = -1;
+
+	put("f", "abc", 3);
+	cr_assert_eq(mkdir("sub", 0755), 0);
+	if (!mount_here("sub"))
+		cr_skip_test("may not mount here");
+	put("sub/g", "def", 3);
+	cr_assert_eq(mount("sub/g", "f", NULL, MS_BIND, NULL), 0);
+	at = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	in = open("sub", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++) {
+		become(i);
+		cr_expect_eq(open_here(at, "sub", O_RDONLY | O_DIRECTORY, ""), -EXDEV, "%s",
+			     kernels[i].why);
+		cr_expect_eq(open_here(at, "f", O_RDONLY, ""), -EXDEV, "%s", kernels[i].why);
+		cr_expect_eq(kind_here(at, "sub"), -EXDEV, "%s", kernels[i].why);
+		cr_expect_eq(kind_here(at, "f"), -EXDEV, "%s", kernels[i].why);
+		cr_expect_eq(open_here(in, "g", O_RDONLY, "def"), 0,
+			     "the directory itself may be one");
+	}
+	cr_assert_eq(umount2("f", MNT_DETACH), 0);
+	cr_assert_eq(umount2("sub", MNT_DETACH), 0);
 }
 
 Test(fs, read_at_does_not_wait_for_a_writer)

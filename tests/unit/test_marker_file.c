@@ -34,21 +34,24 @@ static int read_errors[READS_MAX]; /* of the next calls; 0: it reads */
 static size_t read_next = READS_MAX;
 static size_t read_short; /* so many bytes less than were read are said */
 
-int __real_openat(int dirfd, const char *name, int flags, ...);
-int __wrap_openat(int dirfd, const char *name, int flags, ...);
-int __wrap_openat(int dirfd, const char *name, int flags, ...)
+int __real_fs_open_here(int dirfd, const char *name, int flags);
+int __wrap_fs_open_here(int dirfd, const char *name, int flags);
+int __wrap_fs_open_here(int dirfd, const char *name, int flags)
 {
 	opened++;
-	errno = open_error ? open_error : errno;
-	return open_error ? -1 : __real_openat(dirfd, opens_instead ? opens_instead : name, flags);
+	if (open_error)
+		return -open_error;
+	return __real_fs_open_here(dirfd, opens_instead ? opens_instead : name, flags);
 }
 
 int __real_fstat(int fd, struct stat *st);
 int __wrap_fstat(int fd, struct stat *st);
 int __wrap_fstat(int fd, struct stat *st)
 {
-	errno = stat_error ? stat_error : errno;
-	return stat_error ? -1 : __real_fstat(fd, st);
+	bool fails = stat_error && opened;
+
+	errno = fails ? stat_error : errno;
+	return fails ? -1 : __real_fstat(fd, st);
 }
 
 ssize_t __real_pread(int fd, void *buf, size_t size, off_t offset);
@@ -152,6 +155,12 @@ static void it_may_not_be_read(void)
 	open_error = EACCES;
 }
 
+static void something_is_mounted_there_by_now(void)
+{
+	a_log();
+	open_error = EXDEV;
+}
+
 static void it_cannot_be_looked_at(void)
 {
 	a_log();
@@ -183,6 +192,7 @@ Test(marker_file, what_is_believed, .init = make, .fini = clean)
 		{ what_all_may_write_has_the_name_by_now, -EPERM, 1, "is writable by others",
 		  "what was opened counts" },
 		{ it_may_not_be_read, -EACCES, 1, "", "by us" },
+		{ something_is_mounted_there_by_now, -EXDEV, 1, FS_WHY_MOUNT, "it is not entered" },
 		{ it_cannot_be_looked_at, -EIO, 1, "", "once it is open" },
 	};
 

@@ -129,12 +129,16 @@ Test(markers_trust, strangers_are_not_read)
 
 static bool looked_like_a_log; /* what became a FIFO right after */
 
-int __real_fstatat(int dirfd, const char *name, struct stat *st, int flags);
-int __wrap_fstatat(int dirfd, const char *name, struct stat *st, int flags);
-int __wrap_fstatat(int dirfd, const char *name, struct stat *st, int flags)
-{
-	int err = __real_fstatat(dirfd, name, st, flags);
+static int look_error; /* what the kernel says of "a.log" and "sub" */
 
+int __real_fs_stat_here(int dirfd, const char *name, struct stat *st);
+int __wrap_fs_stat_here(int dirfd, const char *name, struct stat *st);
+int __wrap_fs_stat_here(int dirfd, const char *name, struct stat *st)
+{
+	int err = __real_fs_stat_here(dirfd, name, st);
+
+	if (look_error && (strcmp(name, "a.log") == 0 || strcmp(name, "sub") == 0))
+		return look_error;
 	if (err == 0 && looked_like_a_log && S_ISFIFO(st->st_mode))
 		st->st_mode = S_IFREG | (st->st_mode & 07777);
 	return err;
@@ -149,6 +153,41 @@ Test(markers_trust, what_becomes_a_fifo_is_neither_awaited_nor_believed)
 	cr_expect_eq(taken.count, 0);
 	cr_expect_eq(counts.distrusted, 1);
 	cr_expect_str_eq(counts.first_distrusted, "a.log: is a FIFO");
+}
+
+static const struct {
+	const char *why;
+	int error;
+	unsigned distrusted; /* of a log and a directory */
+	const char *said;
+	bool whole;
+} unseen[] = {
+	{ "something is mounted there", -EXDEV, 2, ": is a mount of its own", true },
+	{ "it may not be looked at", -EACCES, 2, ": cannot be read", true },
+	{ "it is gone", -ENOENT, 0, "", true },
+	{ "no descriptor is left", -EMFILE, 0, "", false },
+};
+
+/* It may hold what spares a worker. */
+Test(markers_trust, what_cannot_be_looked_at_may_be_anything)
+{
+	dir_log("a.log", DIR_HOST);
+	dir_mkdir("sub", 0755);
+	dir_log("sub/b.log", DIR_HOST);
+	for (size_t i = 0; i < ARRAY_SIZE(unseen); i++) {
+		look_error = 0;
+		cr_assert_eq(dir_read(), 0);
+		cr_assert_eq(counts.logs, 2);
+		look_error = unseen[i].error;
+		cr_assert_eq(dir_read(), 0);
+		cr_expect_eq(counts.logs, 0, "%s", unseen[i].why);
+		cr_expect_eq(counts.distrusted, unseen[i].distrusted, "%s", unseen[i].why);
+		cr_expect(strstr(counts.first_distrusted, unseen[i].said), "%s: %s", unseen[i].why,
+			  counts.first_distrusted);
+		cr_expect_eq(counts.whole, unseen[i].whole, "%s", unseen[i].why);
+		cr_expect_eq(counts.behind_anybody, !unseen[i].whole, "%s", unseen[i].why);
+		cr_expect_eq(taken.forgotten, unseen[i].whole ? 2 : 0, "%s", unseen[i].why);
+	}
 }
 
 Test(markers_trust, a_log_that_others_may_write_to_later_is_forgotten)

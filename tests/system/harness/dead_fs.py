@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from harness import procs
@@ -30,6 +30,9 @@ LOOKUP, FORGET, GETATTR, OPEN, READ, INIT, INTERRUPT = 1, 2, 3, 14, 15, 26, 36
 DIRECT_IO = 1
 ENOSYS = 38
 READY_S = 30
+INITIAL = struct.pack("<4I2H2I2HI7I", 7, 31, 0, 0, 1, 1, PAGE, 1, 0, 0, 0, *[0] * 7)
+
+Answer = Callable[[bytes], tuple[int, bytes] | None]
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
@@ -58,9 +61,9 @@ def check(result: int) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-def attributes(node: int) -> bytes:
+def attributes(node: int, size: int = PAGE) -> bytes:
     mode = 0o40755 if node == 1 else 0o100644
-    return struct.pack("<6Q10I", node, PAGE, 8, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, PAGE, 0)
+    return struct.pack("<6Q10I", node, size, 8, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, PAGE, 0)
 
 
 def answer(request: bytes) -> tuple[int, bytes] | None:
@@ -70,7 +73,7 @@ def answer(request: bytes) -> tuple[int, bytes] | None:
     if opcode in (FORGET, INTERRUPT, READ):
         return None
     if opcode == INIT:
-        return 0, struct.pack("<4I2H2I2HI7I", 7, 31, 0, 0, 1, 1, PAGE, 1, 0, 0, 0, *[0] * 7)
+        return 0, INITIAL
     if opcode == LOOKUP:
         return 0, struct.pack("<4Q2I", 2, 0, 60, 60, 0, 0) + attributes(2)
     if opcode == GETATTR:
@@ -80,10 +83,10 @@ def answer(request: bytes) -> tuple[int, bytes] | None:
     return -ENOSYS, b""
 
 
-def serve(device: int) -> None:
+def serve(device: int, answers: Answer) -> None:
     while True:
         request = os.read(device, 1 << 17)
-        said = answer(request)
+        said = answers(request)
         if said:
             error, body = said
             unique, = struct.unpack_from("<Q", request, 8)
@@ -104,17 +107,18 @@ def wait_stuck(pid: int, threads: int) -> None:
         time.sleep(0.01)
 
 
-def mount(folder: str) -> None:
+def mount(place: str, answers: Answer, root_mode: int = 0o40000) -> None:
+    """Serve a file system there, in a mount namespace of our own."""
     check(libc.unshare(CLONE_NEWNS))
     check(libc.mount(b"none", b"/", None, MS_REC_PRIVATE, None))
     device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
-    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
-    check(libc.mount(b"dead_fs", folder.encode(), b"fuse", MS_NOSUID_NODEV, options.encode()))
-    threading.Thread(target=serve, args=(device,), daemon=True).start()
+    options = f"fd={device},rootmode={root_mode:o},user_id=0,group_id=0,allow_other"
+    check(libc.mount(b"dead_fs", place.encode(), b"fuse", MS_NOSUID_NODEV, options.encode()))
+    threading.Thread(target=serve, args=(device, answers), daemon=True).start()
 
 
 def main(folder: str) -> None:
-    mount(folder)
+    mount(folder, answer)
     with subprocess.Popen([sys.executable, "-m", "harness.dead_fs", folder, "lock"],
                           start_new_session=True) as child:
         wait_stuck(child.pid, 2)
