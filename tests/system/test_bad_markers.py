@@ -6,11 +6,15 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import shutil
 import socket
 import stat
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +22,9 @@ import pytest
 
 from harness import procs
 from harness.binary import Reaper
-from harness.markers import BOOT_ID, PID_NS, host_record, record
+from harness.markers import BOOT_ID, PID_NS, host_record, operator_record, record
 from harness.minihost import MiniHost, Worker
-from harness.privilege import STRANGER_UID, needs_fuse, needs_root
+from harness.privilege import STRANGER_UID, needs_fuse, needs_root, needs_strace
 from harness.rogue_fs import rogue
 
 SETTLED_S = 3.5  # how long the workers of this file have been idle
@@ -380,6 +384,98 @@ def test_strangers_cannot_be_named(reaper: Reaper, idle: list[Worker]) -> None:
     result = reaper.sweep(worker.host, timeout_s=READ_S).expect(0)
     assert result.acted_on == {leak.pid}, result
     assert worker.serves()
+
+
+@pytest.fixture
+def strangers(workdir: pathlib.Path) -> Iterator[list[procs.Pinned]]:
+    """Two processes of another user's: a program in Python, and a daemon that everybody reaches by a port."""
+    shutil.copy2("/usr/bin/python3", workdir / "sshd")
+    sleeping = "import select; print(flush=True); select.poll().poll()"
+    listening = f"import socket; s = socket.create_server(('127.0.0.1', 0)); {sleeping}"
+    programs = [subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True,
+                                 user=STRANGER_UID, group=STRANGER_UID, extra_groups=[])
+                for argv in (["/usr/bin/python3", "-c", sleeping], [workdir / "sshd", "-c", listening])]
+    pins = [procs.Pinned(program.pid) for program in programs]
+    try:
+        assert all(program.stdout.readline() == b"\n" for program in programs)
+        yield pins
+    finally:
+        for program, pin in zip(programs, pins):
+            pin.kill()
+            program.wait()
+            program.stdout.close()
+            pin.close()
+
+
+@needs_root
+@pytest.mark.parametrize("who", ["host", "operator"])
+def test_other_peoples_processes_cannot_be_named(
+        reaper: Reaper, idle: list[Worker], strangers: list[procs.Pinned], who: str) -> None:
+    """A log of root's, which is believed of anybody's workers, makes a worker of nobody's process."""
+    leak = idle.pop()
+    first = header(leak.host) if who == "host" else stamp(operator_record(0))
+    (reaper.marker_dir / "a.log").write_text(first + "".join(
+        stamp(f"retired worker={one.pid}:{one.start}") for one in (*strangers, leak)))
+    for one in strangers:
+        explained = reaper.run("--json", "explain", str(one.pid)).doc["explain"]
+        assert (explained["role"], "no worker" in explained["why"]) == ("other", True), explained
+    result = reaper.sweep(leak.host, timeout_s=READ_S).expect(0)
+    assert result.acted_on == {leak.pid} and leak.pinned.has_ended(), result
+    assert not any(one.has_ended(0.2) for one in strangers)
+
+
+# ---- a name that leads to another file each time ---------------------------------------------
+
+
+SWAPPED = 40
+SWAPPER = """
+import ctypes, os, sys
+names = [(f"{n}.log".encode(), f"{n}.other".encode()) for n in range(int(sys.argv[1]))]
+swap = ctypes.CDLL(None, use_errno=True).renameat2
+def swap_all():
+    return [swap(-100, one, -100, other, 2) for one, other in names]  # RENAME_EXCHANGE
+assert not any(swap_all()), os.strerror(ctypes.get_errno())
+print("ready", flush=True)
+while True:
+    swap_all()
+"""
+# Reaper is that much later at each name that it opens: names change hands meanwhile.
+LATE = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=openat2", "-e",
+        "inject=openat2:delay_enter=2000")
+
+
+@contextmanager
+def swapped(folder: pathlib.Path) -> Iterator[None]:
+    """Pairs of files that change places as fast as the kernel lets them."""
+    with subprocess.Popen([sys.executable, "-c", SWAPPER, str(SWAPPED)], cwd=folder,
+                          stdout=subprocess.PIPE) as swapper:
+        assert swapper.stdout is not None
+        try:
+            assert swapper.stdout.readline() == b"ready\n"
+            yield
+        finally:
+            swapper.kill()
+
+
+@needs_strace
+@pytest.mark.parametrize("attack", [world_writable, fifo], ids=lambda attack: attack.__name__)
+def test_replaced_while_it_is_opened(reaper: Reaper, idle: list[Worker], attack: Attack) -> None:
+    """Good logs and bad ones take each other's place between any two calls: what is believed is what was
+    opened, and is what was judged."""
+    worker, leak = idle.pop(), idle.pop()
+    (reaper.marker_dir / "honest").mkdir(mode=0o755)
+    (reaper.marker_dir / "honest" / "b.log").write_text(retiring(leak))
+    for number in range(SWAPPED):
+        log = reaper.marker_dir / f"{number}.log"
+        attack(log, retiring(worker))
+        log.rename(log.with_suffix(".other"))
+        log.write_text(header(worker.host))
+    with swapped(reaper.marker_dir):
+        result = reaper.sweep(worker.host, timeout_s=READ_S, prefix=LATE).expect(0)
+        assert result.acted_on == {leak.pid} and worker.serves(), result
+        told = dict(reversed(reasons(reaper, worker, LATE)))
+    believed_ones, refused = (int(told[check].split()[0]) for check in ("marker-logs", "marker-trust"))
+    assert believed_ones > 1 and refused > 0, f"the control: some were good, and some bad: {told}"
 
 
 # ---- what is mounted in marker_dir -----------------------------------------------------------
