@@ -31,6 +31,7 @@ ELSEWHERE = {
     "by sockets_dump": "IPv6 is there",
     "by fs_is_mount": AFTER_A_FAULT,
     "openat by fs_open_here": AFTER_A_FAULT,
+    "close by fs_open_here": AFTER_A_FAULT,
     "clock_nanosleep by clock_sleep_ms": AFTER_A_FAULT,
     "close by fs_open_dir": AFTER_A_FAULT,
     "by fs_undo_append": AFTER_A_FAULT,
