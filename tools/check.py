@@ -94,7 +94,7 @@ LIVE_S = int(os.environ.get("REAPER_SOAK_S", 600))
 CROWD = 4270  # workers
 STAT_LINES = int(os.environ.get("REAPER_STAT_LINES", 500_000))  # read by three parsers
 PID_REUSES = int(os.environ.get("REAPER_PID_REUSES", 200_000))  # numbers that are given away in the middle of a kill
-WAITING = 4  # of these on each processor: three quarters of their time they wait for the kernel
+WAITING = 8  # of these on each processor: most of their time they wait
 PID_REUSES_SEEN = 2_000  # of those, that are seen when the signals go by number
 
 

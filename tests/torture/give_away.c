@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <libmnl/libmnl.h>
+#include <libproc2/pids.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "app/history_file.h"
@@ -49,6 +52,7 @@ static_assert(ARRAY_SIZE(names) == POINTS, "every point has its name");
 static struct {
 	bool armed;
 	bool by_number;
+	pid_t also; /* who is signalled by number beside who is meant; 0: nobody */
 	enum point at, acted_at;
 	enum point wanted; /* where to act; POINTS: wherever it is */
 	int left;          /* calls there until act() */
@@ -58,6 +62,7 @@ static struct {
 	pid_t pid_of[FDS_MAX]; /* of pidfds that were opened by number */
 } give;
 
+static _Thread_local bool inside;                 /* libproc2 */
 static _Thread_local bool is_other_thread = true; /* reaper reads command lines by one */
 
 const char *point_name(enum point point)
@@ -77,9 +82,15 @@ void give_arm(enum point wanted, int before, void (*act)(void), bool by_number)
 	give.left = before;
 	give.act = act;
 	give.by_number = by_number;
+	give.also = 0;
 	memset(give.calls, 0, sizeof(give.calls));
 	give.at = POINT_FIRST_LOOK;
 	give.armed = true;
+}
+
+void give_signals_also_to(pid_t number)
+{
+	give.also = number;
 }
 
 enum point give_disarm(void)
@@ -354,15 +365,28 @@ ssize_t __wrap_getxattr(const char *path, const char *name, void *value, size_t 
 	return __real_getxattr(path, name, value, size);
 }
 
-ssize_t __real_sendto(int fd, const void *bytes, size_t len, int flags, const struct sockaddr *to,
-		      socklen_t to_len);
-ssize_t __wrap_sendto(int fd, const void *bytes, size_t len, int flags, const struct sockaddr *to,
-		      socklen_t to_len);
-ssize_t __wrap_sendto(int fd, const void *bytes, size_t len, int flags, const struct sockaddr *to,
-		      socklen_t to_len)
+ssize_t __real_mnl_socket_sendto(const struct mnl_socket *nl, const void *bytes, size_t len);
+ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *nl, const void *bytes, size_t len);
+ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *nl, const void *bytes, size_t len)
 {
 	before_call();
-	return __real_sendto(fd, bytes, len, flags, to, to_len);
+	return __real_mnl_socket_sendto(nl, bytes, len);
+}
+
+ssize_t __real_mnl_socket_recvfrom(const struct mnl_socket *nl, void *bytes, size_t len);
+ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *nl, void *bytes, size_t len);
+ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *nl, void *bytes, size_t len)
+{
+	before_call();
+	return __real_mnl_socket_recvfrom(nl, bytes, len);
+}
+
+int __real_fstat(int fd, struct stat *ret);
+int __wrap_fstat(int fd, struct stat *ret);
+int __wrap_fstat(int fd, struct stat *ret)
+{
+	before_call();
+	return __real_fstat(fd, ret);
 }
 
 int __wrap_fstatat(int dirfd, const char *path, struct stat *ret, int flags);
@@ -413,6 +437,24 @@ int give_poll(struct pollfd *fds, unsigned long count, int timeout_ms)
 	return __real_poll(fds, count, timeout_ms);
 }
 
+int __real_clock_getcpuclockid(pid_t pid, clockid_t *ret);
+int __wrap_clock_getcpuclockid(pid_t pid, clockid_t *ret);
+int __wrap_clock_getcpuclockid(pid_t pid, clockid_t *ret)
+{
+	before_call();
+	return __real_clock_getcpuclockid(pid, ret);
+}
+
+/* The clocks of processes, which have their numbers in them, are negative. */
+int __real_clock_gettime(clockid_t which, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t which, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t which, struct timespec *ret)
+{
+	if (which < 0)
+		before_call();
+	return __real_clock_gettime(which, ret);
+}
+
 int __real_getpriority(enum __priority_which which, id_t who);
 int __wrap_getpriority(enum __priority_which which, id_t who);
 int __wrap_getpriority(enum __priority_which which, id_t who)
@@ -442,7 +484,31 @@ long __wrap_syscall(long number, ...)
 	va_end(more);
 	before_call();
 	if (give.by_number && give.armed && number == SYS_pidfd_send_signal && arg[0] >= 0 &&
-	    arg[0] < FDS_MAX)
+	    arg[0] < FDS_MAX) {
+		if (give.also)
+			(void)kill(give.also, (int)arg[1]);
 		return kill(give.pid_of[arg[0]], (int)arg[1]);
+	}
 	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+
+/* ---- those of libproc2, which no linker wraps: inside.c stands before libc's ---- */
+
+struct pids_fetch *__real_procps_pids_reap(struct pids_info *info, enum pids_fetch_type which);
+struct pids_fetch *__wrap_procps_pids_reap(struct pids_info *info, enum pids_fetch_type which);
+struct pids_fetch *__wrap_procps_pids_reap(struct pids_info *info, enum pids_fetch_type which)
+{
+	struct pids_fetch *all;
+
+	before_call();
+	inside = true;
+	all = __real_procps_pids_reap(info, which);
+	inside = false;
+	return all;
+}
+
+void give_inside(void)
+{
+	if (inside)
+		before_call();
 }

@@ -48,6 +48,9 @@ void give_at(enum point point);
  */
 void give_arm(enum point wanted, int before, void (*act)(void), bool by_number);
 
+/** Until it is disarmed, signals that go by number go to this one as well. */
+void give_signals_also_to(pid_t number);
+
 /** Stops counting. @return where it was when act() was called. */
 enum point give_disarm(void);
 
@@ -56,6 +59,9 @@ unsigned give_calls(enum point at);
 
 /** @return how many pins there were, in all, whose directory and pidfd are of two processes. */
 unsigned long give_mixed_pins(void);
+
+/** Counts a system call of a library that reaper is in; outside of one it does nothing. */
+void give_inside(void);
 
 /* poll(2) as it is. */
 struct pollfd;

@@ -18,7 +18,9 @@ enum {
 	LOOK_SERVES = 200,  /* sweeps: it remembers who had a number before, as watch does */
 	TURNS_EACH_MAX = 4, /* for each number that is given away */
 	STEPS_MAX = 5000,
-	STRIDE = 8, /* over the points: few trials see early and late ones too */
+	STRIDE = 8,         /* over the points: few trials see early and late ones too */
+	ONE_IN_WORKERS = 6, /* turns: the plain trials are all of a victim's own number */
+	TRIES = 200,        /* of a number at a point where it was never given away */
 };
 
 /* Whose number is given to whom. */
@@ -29,13 +31,19 @@ enum who {
 	WHO_HOST,
 };
 
+enum {
+	GIFTS_OF_WORKERS = 4, /* they are the first ones */
+	GIFTS_ABOVE = 4,
+	GIFTS = GIFTS_OF_WORKERS + GIFTS_ABOVE,
+};
+
 static const struct gift {
 	const char *name;
 	enum who who;
 	bool is_worker; /* the same daemon forks the stranger */
 	bool twin;
 	enum person_kind kind; /* of another */
-} gifts[] = {
+} gifts[GIFTS] = {
 	{ "a worker's to a worker of the same daemon", WHO_LEAK, .is_worker = true },
 	{ "a worker's to one with the same connection", WHO_LEAK, .is_worker = true, .twin = true },
 	{ "a worker's to a stranger", WHO_LEAK, .kind = PERSON_SLEEPER },
@@ -62,7 +70,8 @@ static struct {
 	unsigned served;
 } reaper;
 
-static unsigned long given_at[POINTS][ARRAY_SIZE(gifts)];
+static unsigned long given_at[POINTS][GIFTS];
+static unsigned long hits[GIFTS]; /* trials in which somebody was signalled */
 static int our_nice;
 static bool by_number; /* signals go, as kill(2) sends them */
 
@@ -120,6 +129,11 @@ static void kill_who_had_it(enum who who)
 	people_kill(had[who]);
 }
 
+static bool is_above(const struct gift *gift)
+{
+	return gift->who == WHO_DAEMON || gift->who == WHO_HOST;
+}
+
 static void give_number_away(void)
 {
 	static const pid_t numbers[] = {
@@ -138,6 +152,9 @@ static void give_number_away(void)
 		people_meet(gift->kind, numbers[gift->who], &town.stranger, &town.child);
 	people_settle(&town.stranger);
 	town.given = true;
+	/* Nobody means to signal a daemon or a JVM; --control is of one who would. */
+	if (is_above(gift))
+		give_signals_also_to(numbers[gift->who]);
 }
 
 /* ---- the sweep ---- */
@@ -266,16 +283,23 @@ static void trial(const struct gift *gift, enum point wanted, int before, bool s
 	judge_who_stays(&town.daemon, sum);
 	judge_who_stays(&town.host, sum);
 	wrong = sum->wrong + sum->hurried + sum->missed - was.wrong - was.hurried - was.missed;
-	if (gift->who == WHO_DAEMON || gift->who == WHO_HOST) {
+	hits[gift - gifts] += sum->wrong != was.wrong;
+	if (is_above(gift)) {
 		sum->above.given += town.given;
 		sum->above.wrong += wrong;
 	}
-	if (wrong)
+	if (wrong && !by_number)
 		(void)printf("%s, call %d %s%s: %lu signalled, %lu with another priority, %lu "
 			     "leaks missed\n",
 			     gift->name, before, point_name(town.given ? point : wanted),
 			     stubborn ? ", SIGTERM ignored" : "", sum->wrong - was.wrong,
 			     sum->hurried - was.hurried, sum->missed - was.missed);
+}
+
+/* One with the connection of the leak is proven itself, if the first look sees it. */
+static bool is_expected(size_t gift, enum point point)
+{
+	return !gifts[gift].twin || point != POINT_FIRST_LOOK;
 }
 
 /* A trial in which nothing happens ends the leak, and tells how many calls there are at each point. */
@@ -288,34 +312,67 @@ static void count_calls(const struct gift *gift, bool stubborn, unsigned calls[s
 		calls[p] = give_calls((enum point)p);
 	if (sum.wrong || sum.missed)
 		give_up("a sweep does not end the leak alone");
-	if (gift->twin)
-		calls[POINT_FIRST_LOOK] = 0; /* it is proven itself, from the first look on */
 }
 
-/* Each point in turn, and there any call. Where fewer come than the last time, it counts for nothing. */
-static void take_turn(unsigned long turn, struct sweeps_sum *sum)
+/* Before any call there. Where fewer come than the last time, it counts for nothing. */
+static void try_at(size_t gift, enum point point, bool stubborn, struct sweeps_sum *sum)
 {
-	static unsigned calls[ARRAY_SIZE(gifts)][2][POINTS];
-	size_t gift = turn % ARRAY_SIZE(gifts);
-	bool stubborn = turn / ARRAY_SIZE(gifts) % 2;
-	enum point point = (enum point)(turn / ARRAY_SIZE(gifts) / 2 * STRIDE % POINTS);
+	static unsigned calls[GIFTS][2][POINTS];
 	unsigned *here = calls[gift][stubborn];
 
 	if (!here[POINT_SECOND_LOOK])
 		count_calls(&gifts[gift], stubborn, here);
-	if (here[point])
+	if (here[point] && is_expected(gift, point))
 		trial(&gifts[gift], point, (int)((unsigned long)random() % here[point]), stubborn,
 		      sum);
 }
 
-static void print_points(void)
+/* Each gift has its turn, and in its turns each point. */
+static void take_turn(unsigned long turn, struct sweeps_sum *sum)
 {
-	for (size_t g = 0; g < ARRAY_SIZE(gifts); g++) {
+	static unsigned long turns[GIFTS];
+	bool of_workers = turn % ONE_IN_WORKERS == 0;
+	size_t gift = of_workers ? turn / ONE_IN_WORKERS % GIFTS_OF_WORKERS
+				 : GIFTS_OF_WORKERS + turn % GIFTS_ABOVE;
+	unsigned long mine = turns[gift]++;
+
+	try_at(gift, (enum point)(mine / 2 * STRIDE % POINTS), mine % 2, sum);
+}
+
+/* What chance has left out. What cannot be given away there any more is not tested: an error. */
+static void take_rest(struct sweeps_sum *sum)
+{
+	for (size_t g = 0; g < GIFTS; g++) {
+		for (int p = 0; p < POINTS; p++) {
+			for (int i = 0; i < TRIES && !given_at[p][g]; i++)
+				try_at(g, (enum point)p, i % 2, sum);
+			if (given_at[p][g] || !is_expected(g, (enum point)p))
+				continue;
+			(void)printf("%s: never %s\n", gifts[g].name, point_name((enum point)p));
+			sum->never++;
+		}
+	}
+}
+
+/* Before SIGTERM a signal by number hits whoever has it. */
+static void take_unseen(struct sweeps_sum *sum)
+{
+	for (size_t g = 0; g < GIFTS; g++)
+		for (int i = 0; i < TRIES && !hits[g]; i++)
+			try_at(g, POINT_TERM, i % 2, sum);
+}
+
+static void print_points(struct sweeps_sum *sum)
+{
+	for (size_t g = 0; g < GIFTS; g++) {
 		(void)printf("%s:\n", gifts[g].name);
 		for (int p = 0; p < POINTS; p++)
 			if (given_at[p][g])
 				(void)printf("\t%lu %s\n", given_at[p][g],
 					     point_name((enum point)p));
+		if (by_number)
+			(void)printf("\t%lu seen to be signalled\n", hits[g]);
+		sum->unseen += !hits[g];
 	}
 }
 
@@ -329,7 +386,11 @@ void sweeps_take(unsigned long numbers, unsigned seed, bool control, struct swee
 	for (unsigned long turn = 0;
 	     sum->given < numbers && turn < TURNS_EACH_MAX * (numbers + 1000); turn++)
 		take_turn(turn, sum);
-	print_points();
+	if (numbers >= SWEEPS_ALL_POINTS)
+		take_rest(sum);
+	if (control)
+		take_unseen(sum);
+	print_points(sum);
 	end_service();
 	config_free(reaper.config);
 }
