@@ -252,6 +252,27 @@ expect 'fuzzer that is not listed' lists 'tests/fuzz/fuzz_new is not in Makefile
 echo src/base/gone.c >>Makefile.am
 expect 'listed source that is not there' lists 'src/base/gone.c is in Makefile.am, but not there'
 
+# wraps_case FLAG: pid_reuse as it is linked, with that flag, from a library that reads.
+wraps_case()
+{
+	printf 'long read(int, void *, unsigned long);\nint fs_get(int fd) { return read(fd, 0, 0); }\n' >>src/base/fs.c
+	mkdir -p tests/torture
+	for name in give_away inside people pid_reuse sweeps; do
+		echo "int fs_get(int); int $name(void) { return fs_get(0); }" | c "tests/torture/$name.c"
+		"$cc" -w -c -o "tests/torture/$name.o" "tests/torture/$name.c"
+	done
+	build
+	ar rcs libreaper.a src/base/fs.o
+	printf 'tests_torture_pid_reuse_LDFLAGS = \\\n\t%s\n' "$1" >>Makefile.am
+}
+wraps_case -Wl,--wrap=read
+expect 'every call is wrapped' wraps ''
+wraps_case -Wl,--wrap=readv
+expect 'a call is not wrapped' wraps 'does not wrap read, which fs.o calls'
+wraps_case -Wl,--wrap=read
+rm tests/torture/people.o
+expect 'no pid_reuse' wraps 'people.o is not built'
+
 safety_case()
 {
 	cat >>man/reaper.8 <<-'END'
