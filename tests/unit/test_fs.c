@@ -58,6 +58,22 @@ ssize_t __wrap_write(int fd, const void *buf, size_t size)
 	return fails() ? -1 : __real_write(fd, buf, at_once ? MIN(size, at_once) : size);
 }
 
+static bool no_memory;
+
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size)
+{
+	return no_memory ? NULL : __real_realloc(old, size);
+}
+
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+char *__wrap_strdup(const char *text)
+{
+	return no_memory ? NULL : __real_strdup(text);
+}
+
 static int close_error, mode_error, random_error, name_error, open_error, open_at_error;
 
 int __real_close(int fd);
@@ -513,6 +529,26 @@ Test(fs, read_all_refuses_one_byte_more)
 		fd = open("f", O_RDONLY | O_CLOEXEC);
 		cr_expect_eq(fs_read_all(fd, limits[i], &bytes, &len), -EFBIG, "%zu", limits[i]);
 	}
+}
+
+Test(fs, no_memory_is_said)
+{
+	_cleanup_close_ int fd = -1;
+	char *bytes = NULL;
+	size_t len = 4711;
+	int read_error, dirs_error;
+
+	put("f", "x", 1);
+	fd = open("f", O_RDONLY | O_CLOEXEC);
+	no_memory = true;
+	read_error = fs_read_all(fd, 10, &bytes, &len);
+	dirs_error = fs_make_dirs("a/b", 0755);
+	no_memory = false;
+	cr_assert_eq(read_error, -ENOMEM, "%d", read_error);
+	cr_assert_null(bytes);
+	cr_assert_eq(len, 4711);
+	cr_assert_eq(dirs_error, -ENOMEM, "%d", dirs_error);
+	cr_assert_eq(access("a", F_OK), -1);
 }
 
 Test(fs, replace_makes_and_replaces)

@@ -71,6 +71,15 @@ int __wrap_json_intent(const struct json_intent *intent, struct buf *ret)
 	return -ENOMEM;
 }
 
+static bool no_memory;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(count, size);
+}
+
 bool __real_look_pause(const struct look *l, uint64_t ms);
 bool __wrap_look_pause(const struct look *l, uint64_t ms);
 bool __wrap_look_pause(const struct look *l, uint64_t ms)
@@ -343,6 +352,21 @@ Test(reap_begin, without_a_second_look_nobody_is_ended)
 	sweep_make(&s);
 	s.look_error = -EIO;
 	expect_held(&s, begin(&s), -EIO, REAP_LOOK);
+	cr_expect_not(s.scene.reap.second_taken);
+	sweep_done(&s);
+}
+
+Test(reap_begin, without_memory_for_a_second_look_nobody_is_ended)
+{
+	static struct sweep s;
+	int err;
+
+	sweep_make(&s);
+	no_memory = true;
+	err = begin(&s);
+	no_memory = false;
+	expect_held(&s, err, -ENOMEM, REAP_LOOK);
+	cr_expect_eq(s.looks, 0);
 	cr_expect_not(s.scene.reap.second_taken);
 	sweep_done(&s);
 }
