@@ -20,11 +20,11 @@ ours='pthread_[a-z_]+|sigfillset|sched_[a-z]+|[gs]etrlimit|getpid|geteuid|nanosl
 # What is printed, by a command that has not begun to look or has ended.
 output='isatty|ioctl|f?put[cs]|putchar|fprintf|fwrite|fflush|ferror|std(out|err)'
 # Ends the use of a descriptor, or begins that of one which is open: no process is asked. A socket
-# and libproc2's memory are made before anything is asked through them.
-descriptors='close|closedir|fdopendir|fcntl|socket|setsockopt|mnl_socket_(open2|bind|close)|procps_pids_(new|unref)'
-# Files that are of no process: the configuration, the state, the log, marker files, users, network
-# devices; and readlink(2) of /proc/self.
-files='flock|ftruncate|fchmod|mkdirat|unlink(at)?|lstat|get(pw)(nam|uid)_r|if_(free)?nameindex|readlink'
+# and libproc2's memory are made, or taken and drained, before anything is asked through them.
+descriptors='close|closedir|fdopendir|fcntl|socket|[gs]etsockopt|recv|mnl_socket_(open2|fdopen|bind|close)|procps_pids_(new|unref)'
+# Files that are of no process: the configuration, the state, the log, marker files (also by a descriptor of
+# our own: __open_2), users; and readlink(2) of /proc/self.
+files='flock|ftruncate|fchmod|mkdirat|unlink(at)?|lstat|get(pw)(nam|uid)_r|__open_2|readlink'
 reasons="$memory|$ours|$output|$descriptors|$files"
 
 objects="tests/torture/give_away.o tests/torture/inside.o tests/torture/people.o tests/torture/pid_reuse.o tests/torture/sweeps.o"
