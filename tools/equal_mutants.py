@@ -55,6 +55,7 @@ EQUAL: dict[str, dict[str, str]] = {
     },
     "src/base/fs.c": {
         "fs_close: `*fd >= 0` is true": "close(2) of no descriptor does nothing but set errno",
+        "fs_open_pinned: `fd < 0` with <=": "where 0 is free, the pin has it",
         "fs_read_all: `room > max / 2` is true": "it takes more memory at once, and reads the same",
         "fs_read_all: `room > max / 2` with >=": "twice the half is the limit, or one less",
         "fs_read_some: `len < size` is true": "a read of no bytes ends it as well",

@@ -103,10 +103,10 @@ static int fs_open_pinned(int dirfd, const char *name, int flags)
 	if (pin < 0)
 		return -errno;
 	r = fs_is_mount(dirfd, pin);
+	if (r < 0)
+		return r;
 	if (r)
-		return r < 0 ? r : -EXDEV;
-	if (flags & O_PATH)
-		return TAKE_FD(pin);
+		return -EXDEV;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", pin);
 	fd = open(path, flags & ~O_NOFOLLOW);
 	return fd < 0 ? -errno : fd;

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -145,6 +146,7 @@ int __wrap___openat_2(int at, const char *name, int flags)
 static int no_openat2;
 static bool tells_no_mounts;
 static int statx_error, stat_error;
+static unsigned statx_fails = UINT_MAX; /* the call of that number, from 0 */
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
@@ -174,10 +176,14 @@ int __wrap_statx(int at, const char *name, int flags, unsigned mask, struct stat
 	int r = __real_statx(at, name, flags, mask, ret);
 
 	cr_expect(flags & AT_STATX_DONT_SYNC, "a server that has to be asked may never answer");
-	if (tells_no_mounts)
+	if (tells_no_mounts) {
 		ret->stx_attributes_mask &= ~(uint64_t)STATX_ATTR_MOUNT_ROOT;
-	errno = statx_error ? statx_error : errno;
-	return statx_error ? -1 : r;
+		ret->stx_attributes &= ~(uint64_t)STATX_ATTR_MOUNT_ROOT;
+	}
+	if (!statx_error || statx_fails--)
+		return r;
+	errno = statx_error;
+	return -1;
 }
 
 int __real_fstat(int fd, struct stat *ret);
@@ -331,38 +337,6 @@ Test(fs, writes_go_on_after_a_signal)
 	at_once = 0;
 }
 
-/* Where the standard input is closed, the lowest free descriptor is 0. */
-Test(fs, descriptor_0_is_one_like_all)
-{
-	int input = dup(STDIN_FILENO), none = STDIN_FILENO, read_at, replaced, made, held;
-	_cleanup_close_ int at = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char bytes[8];
-	DIR *all;
-
-	put("f", "abc", 3);
-	fs_close(&none);
-	cr_expect_eq(fcntl(STDIN_FILENO, F_GETFD), -1, "it was closed");
-	errno = EXDEV;
-	read_at = (int)fs_read_at(AT_FDCWD, "f", bytes, sizeof(bytes));
-	errno = EXDEV;
-	replaced = fs_replace("g", "x", 1, 0644);
-	errno = EXDEV;
-	made = fs_make_dirs("one/two/three", 0755);
-	errno = EXDEV;
-	all = fs_open_dir(AT_FDCWD, "one");
-	held = all ? dirfd(all) : -1;
-	if (all)
-		closedir(all);
-	dup2(input, STDIN_FILENO);
-	fs_close(&input);
-	cr_expect_eq(read_at, 3);
-	cr_expect_eq(replaced, 0);
-	cr_expect_eq(made, 0);
-	cr_expect_eq(mode_of("one/two/three"), 0755);
-	cr_expect_eq(held, 0);
-	cr_expect_null(fs_open_dir(at, "nowhere"));
-}
-
 /* The kernels that there are. */
 static const struct {
 	const char *why;
@@ -404,6 +378,50 @@ static int kind_here(int at, const char *name)
 	return r < 0 ? r : (int)(st.st_mode & S_IFMT);
 }
 
+/* Where the standard input is closed, the lowest free descriptor is 0. */
+Test(fs, descriptor_0_is_one_like_all)
+{
+	int input = dup(STDIN_FILENO), none = STDIN_FILENO, read_at, replaced, made, held;
+	int here[ARRAY_SIZE(kernels)], kind[ARRAY_SIZE(kernels)];
+	_cleanup_close_ int at = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char bytes[8];
+	DIR *all;
+
+	put("f", "abc", 3);
+	fs_close(&none);
+	cr_expect_eq(fcntl(STDIN_FILENO, F_GETFD), -1, "it was closed");
+	errno = EXDEV;
+	read_at = (int)fs_read_at(AT_FDCWD, "f", bytes, sizeof(bytes));
+	errno = EXDEV;
+	replaced = fs_replace("g", "x", 1, 0644);
+	errno = EXDEV;
+	made = fs_make_dirs("one/two/three", 0755);
+	errno = EXDEV;
+	all = fs_open_dir(AT_FDCWD, "one");
+	held = all ? dirfd(all) : -1;
+	if (all)
+		closedir(all);
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++) {
+		become(i);
+		errno = EXDEV;
+		here[i] = open_here(at, "f", O_RDONLY, "abc");
+		errno = EXDEV;
+		kind[i] = kind_here(at, "f");
+	}
+	dup2(input, STDIN_FILENO);
+	fs_close(&input);
+	cr_expect_eq(read_at, 3);
+	cr_expect_eq(replaced, 0);
+	cr_expect_eq(made, 0);
+	cr_expect_eq(mode_of("one/two/three"), 0755);
+	cr_expect_eq(held, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++) {
+		cr_expect_eq(here[i], 0, "%s", kernels[i].why);
+		cr_expect_eq(kind[i], S_IFREG, "%s", kernels[i].why);
+	}
+	cr_expect_null(fs_open_dir(at, "nowhere"));
+}
+
 Test(fs, opens_what_lies_here)
 {
 	_cleanup_close_ int at = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -431,7 +449,10 @@ Test(fs, opens_what_lies_here)
 	cr_expect_eq(kind_here(at, "f"), -EIO);
 	stat_error = 0;
 	statx_error = ENOMEM;
-	cr_expect_eq(open_here(at, "f", O_RDONLY, ""), -ENOMEM, "nobody knows what it is");
+	for (unsigned i = 0; i < 2; i++) {
+		statx_fails = i;
+		cr_expect_eq(open_here(at, "f", O_RDONLY, ""), -ENOMEM, "nobody knows what it is");
+	}
 	statx_error = 0;
 	no_openat2 = EMFILE;
 	cr_expect_eq(open_here(at, "f", O_RDONLY, ""), -EMFILE);
@@ -455,6 +476,9 @@ Test(fs, opens_nothing_that_is_mounted_here)
 		cr_skip_test("may not mount here");
 	put("sub/g", "def", 3);
 	cr_assert_eq(mount("sub/g", "f", NULL, MS_BIND, NULL), 0);
+	put("again", "ghi", 3);
+	put("own", "ghi", 3);
+	cr_assert_eq(mount("own", "again", NULL, MS_BIND, NULL), 0);
 	at = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	in = open("sub", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++) {
@@ -466,7 +490,11 @@ Test(fs, opens_nothing_that_is_mounted_here)
 		cr_expect_eq(kind_here(at, "f"), -EXDEV, "%s", kernels[i].why);
 		cr_expect_eq(open_here(in, "g", O_RDONLY, "def"), 0,
 			     "the directory itself may be one");
+		cr_expect_eq(open_here(at, "again", O_RDONLY, tells_no_mounts ? "ghi" : ""),
+			     tells_no_mounts ? 0 : -EXDEV,
+			     "of the same file system nobody else is asked");
 	}
+	cr_assert_eq(umount2("again", MNT_DETACH), 0);
 	cr_assert_eq(umount2("f", MNT_DETACH), 0);
 	cr_assert_eq(umount2("sub", MNT_DETACH), 0);
 }
