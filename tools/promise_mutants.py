@@ -129,7 +129,7 @@ PROMISES = [
     Row("N3", "... for its program", "src/app/reap_check.c",
         "(now->exe.ino && !file_id_equal(now->exe, then->exe)))\n", "false)\n", LAST_CHECK),
     Row("N3", "... for a worker's exec(2) of its own program", "src/app/reap_check.c",
-        "(role == ROLE_WORKER && !(now->flags & PROC_FORKNOEXEC)) ||\n", "false ||\n", LAST_CHECK),
+        "(v->role == ROLE_WORKER && !(now->flags & PROC_FORKNOEXEC)) ||\n", "false ||\n", LAST_CHECK),
     Row("N3", "... for a debugger", "src/app/reap_check.c",
         "\tif (now.tracer || now.dumping == TRI_YES)\n", "\tif (false)\n", LAST_CHECK),
     Row("N3", "... for a stop", "src/app/reap_check.c",

@@ -29,6 +29,7 @@ ELSEWHERE = {
     "by evidence_held_among": "no helper holds a task socket here",
     "by fds_socket_mount": "all descriptors may be read here",
     "by sockets_dump": "IPv6 is there",
+    "fcntl by line_open": "no socket is given here",
     "by fs_is_mount": AFTER_A_FAULT,
     "openat by fs_open_here": AFTER_A_FAULT,
     "close by fs_open_here": AFTER_A_FAULT,

@@ -13,6 +13,7 @@ from sparkhost import Spark, SparkHang
 
 READ, POLL, RECVFROM = 0, 7, 45  # system call numbers of x86-64
 LEAK = {"reason": "peer-closed", "fence": "peer-closed", "blocked_in": "poll", "wait_forever": True}
+BLOCKED_S = 60  # what a job gets until its worker waits, on a machine with much else to do
 SILENT_S = 1.4  # longer than the timeout of binary.FAST and than its min_age
 # The scheduler's clock stands still while the machine's processors are stolen: what is silent for a
 # second may look younger, and is due a little later.
@@ -222,4 +223,4 @@ def wait_half_closed(who: Proc) -> None:
 
 def wait_blocked(who: Proc, number: int) -> None:
     """Until its main thread sits in this system call (x86-64)."""
-    procs.until(f"{who} in system call {number}", lambda: procs.syscall(who.pid) == number)
+    procs.until(f"{who} in system call {number}", lambda: procs.syscall(who.pid) == number, BLOCKED_S)
