@@ -205,8 +205,9 @@ int marker_file_read(struct marker_file *f, int fd, uint64_t max, const struct m
 		f->tail = 0;
 	if (took < 0)
 		return (int)took;
-	/* Behind it is no more: it ends with a whole line, or with the beginning of one. */
-	f->torn = n > 0 && took == 0 && (size_t)n < wanted;
+	/* Behind it is no more: it ends with a whole line, or, where less was there than was wanted and no line of
+	 * that could be taken, with the beginning of one. */
+	f->torn = n > 0 && (size_t)n < wanted;
 	return n == 0 || f->torn;
 }
 

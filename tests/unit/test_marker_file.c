@@ -334,6 +334,9 @@ Test(marker_file, a_limit_leaves_the_rest, .init = begin, .fini = end)
 	append("reaper/1 2 be");
 	cr_expect_eq(read_log(), 1);
 	cr_expect(file.torn, "its rest is to come");
+	append("at n=2\n");
+	cr_expect_eq(read_log(), 1);
+	cr_expect_not(file.torn, "it came");
 }
 
 Test(marker_file, a_signal_and_an_error, .init = begin, .fini = end)
