@@ -325,18 +325,21 @@ def mixed_load(spark, where, label, kind, seconds):
     return [turn, highest]
 
 
-def paced(spark, where, label, tasks, seconds):
-    """So many short tasks in each of so many seconds; a machine that falls behind is given all that are
-    due at once: [tasks, seconds, highest attempt number, workers that they ran on]."""
+PACED_MOST = 200  # tasks of one job, which cannot be cut short
+
+
+def paced(spark, where, label, tasks, seconds, late_s):
+    """So many short tasks in each of so many seconds; a machine that falls behind has so many seconds more, and
+    then it is let off the rest: [tasks, seconds, highest attempt number, workers that they ran on]."""
     context = spark.sparkContext
     done, highest, workers, began = 0, 0, set(), time.monotonic()
 
     def each(_):
         yield TaskContext.get().attemptNumber(), os.getpid()
 
-    while done < tasks * seconds:
+    while done < tasks * seconds and time.monotonic() - began < seconds + late_s:
         second = min(int(time.monotonic() - began) + 1, seconds)
-        due = tasks * second - done
+        due = min(tasks * second - done, PACED_MOST)
         if due:
             got = context.parallelize(range(due), due).mapPartitions(each).collect()
             done, highest = done + len(got), max(highest, *(attempt for attempt, _ in got))
