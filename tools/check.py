@@ -75,7 +75,7 @@ MINUTES = int(os.environ.get("REAPER_MINUTES", 0))  # of tools/soak; 0: this is 
 LONGER_S = 60 * MINUTES  # each part gets
 HISTORIES = int(os.environ.get("REAPER_HISTORIES", 1_000_000))
 LIES = 1_000_000  # histories in which each lie of a host must be found
-FUZZ_S = int(os.environ.get("REAPER_FUZZ_S", 10))  # for each parser, on each processor
+FUZZ_S = int(os.environ.get("REAPER_FUZZ_S", 6))  # for each parser, on each processor
 # Executions in 360 minutes of tools/soak, without the sanitizers: many more in a second, and what each of
 # these parsers promises of its output is looked at all the same.
 FUZZ_RUNS = {
