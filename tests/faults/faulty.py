@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -94,6 +95,7 @@ class Crowd:
     kept: list[Worker]
     due: set[int]  # who may get a signal
     hosts: tuple[Any, ...] = ()  # what is looked at
+    guarded: list[Worker] = field(default_factory=list)  # leaked too, but something objects
 
     @classmethod
     def of(cls, host: MiniHost, task: str = "poll") -> Crowd:
@@ -104,11 +106,13 @@ class Crowd:
         leak = daemon.open()
         leak.task(task)
         leak.close()
-        return cls(host, leak, [pooled, serving], {leak.pid, *(pin.pid for pin in leak.helpers)}, (host,))
+        stopped, = daemon.leak()
+        os.kill(stopped.pid, signal.SIGSTOP)
+        return cls(host, leak, [pooled, serving], {leak.pid, *(pin.pid for pin in leak.helpers)}, (host,), [stopped])
 
     def is_as_it_was(self) -> bool:
         """No signal arrived."""
-        return (self.leak.is_alive() and all(worker.is_alive() for worker in self.kept)
+        return (self.leak.is_alive() and all(worker.is_alive() for worker in self.kept + self.guarded)
                 and self.kept[0].serves())
 
 
@@ -196,6 +200,16 @@ class Run:
         found = COUNTS.search(self.result.err)
         assert found, f"it crashed: {self}"
         return [int(number) for number in found.groups()]
+
+    def unsynced(self) -> bool:
+        """Whether a signal follows an fdatasync(2) of the audit log that failed."""
+        failed = False
+        for line in self.trace.splitlines():
+            if "fdatasync(" in line and "audit.jsonl" in line:
+                failed = "(INJECTED)" in line
+            elif failed and "pidfd_send_signal(" in line:
+                return True
+        return False
 
     def said(self) -> str:
         """What reaper itself wrote to stderr."""
@@ -503,6 +517,7 @@ class Faulty:
             assert pid in self.crowd.due, f"a signal to {pid}, which is no leak: {run}"
             assert name in ("SIGTERM", "SIGKILL") and flags == "0", run
             assert pid in run.intents, f"a signal without an intent in the audit log: {run}"
+        assert not run.unsynced(), f"a signal though the intent may not be on the disk: {run}"
         assert not run.outcomes & ENDED, f"the leak is still there: {run}"
         self.judge_leaks(run)
 

@@ -81,7 +81,7 @@ def judge_killed(past: Past, run: Run) -> None:
     past.judge()
     audit = faulty.reaper.audit(faulty.crowd.host).expect(1)
     assert audit.verdict(leak) == ("reap", "peer-closed"), audit
-    assert all(audit.verdict(worker)[0] == "keep" for worker in faulty.crowd.kept), audit
+    assert all(audit.verdict(worker)[0] == "keep" for worker in faulty.crowd.kept + faulty.crowd.guarded), audit
     if run.signals:
         limit = {"policy.max_kills_per_hour": str(len({pid for pid, _, _ in run.signals}))}
         held = faulty.run("-e", "trace=pidfd_send_signal", *LOST, settings=limit)

@@ -77,11 +77,15 @@ def watch_of(host: MiniHost, crowd: Crowd, notify: pathlib.Path) -> Scene:
 
 @contextlib.contextmanager
 def watched(host: MiniHost, folder: pathlib.Path) -> Iterator[Crowd]:
-    """With a helper, a worker that has signed off, and a program that stands alone."""
+    """With a helper, two workers that have signed off, one of them with rows that the host has yet to read, and
+    a program that stands alone."""
     found = Crowd.of(host, "helper then poll")
     signed_off = host.daemons[0].open()
     signed_off.task("signoff")
     found.due.add(signed_off.pid)
+    unread = host.daemons[0].open()
+    unread.task("signoff 100000")
+    found.guarded.append(unread)
     alone = Program(folder / "alone.py", "import time\nprint('ready', flush=True)\ntime.sleep(1e6)\n")
     found.hosts += (alone,)
     try:
