@@ -291,13 +291,16 @@ static void show(struct history_of *h, uint64_t which)
 	printf("wrong: %s\n", live(h, true));
 }
 
-static uint64_t try_many(enum lie lie, uint64_t count, bool until_wrong)
+/* The first `skip` of them are made up and not lived. */
+static uint64_t try_many(enum lie lie, uint64_t skip, uint64_t count, bool until_wrong)
 {
 	uint64_t wrong = 0;
 
 	for (uint64_t i = 0; i < count; i++) {
 		struct history_of h = some_history(lie);
 
+		if (i < skip)
+			continue;
 		total.histories++;
 		if (!live(&h, false))
 			continue;
@@ -310,28 +313,33 @@ static uint64_t try_many(enum lie lie, uint64_t count, bool until_wrong)
 	return until_wrong ? 0 : wrong;
 }
 
-static const char *const lies[] = {
-	[LIE_TAKES_UP] = "a host takes up again whom it gave up",
-	[LIE_REUSES] = "a host that says pool=none reuses",
-	[LIE_HIDES_POOL] = "beats do not list the pool",
-	[LIE_HIDES_LEASE] = "beats do not list the leases",
-	[LIE_NEVER_PURGES] = "a pool is never purged",
-	[LIE_BEGINS_LATE] = "tasks are told when they are over",
-	[LIE_LOSES_BEATS] = "beats do not count what was lost",
-	[LIE_NO_SUCH_ROW] = "the kernel denies connections",
-	[LIE_NO_WRITER] = "threads that write are not shown",
-	[LIE_LONG_BLOCKED] = "the kernel's clock of a thread is an hour behind",
-	[LIE_NEVER_SLEPT] = "the kernel does not tell that it was suspended",
-	[LIE_NO_STEP] = "nobody sees that the wall clock was set",
-	[LIE_NO_DOUBT] = "beats of any age are believed",
-	[LIE_HIDES + KEPT_TRACED] = "a tracer is not shown",
-	[LIE_HIDES + KEPT_STOPPED] = "a stop is not shown",
-	[LIE_HIDES + KEPT_UNINTERRUPTIBLE] = "an uninterruptible sleep is not shown",
-	[LIE_HIDES + KEPT_DUMPING] = "a dump of core is not shown",
-	[LIE_HIDES + KEPT_EXECED] = "another program is not shown",
-	[LIE_HIDES + KEPT_OTHER_UID] = "another user is not shown",
-	[LIE_HIDES + KEPT_OTHER_PID_NS] = "another pid namespace is not shown",
-	[LIE_HIDES + KEPT_PROTECTED] = "a rule that protects is not read",
+/* What does harm once in a hundred thousand histories is looked for close before the first that is known to:
+ * once the world makes up others, it is found later, or `skip` is to be set anew. */
+static const struct {
+	const char *name;
+	uint64_t skip;
+} lies[] = {
+	[LIE_TAKES_UP] = { "a host takes up again whom it gave up" },
+	[LIE_REUSES] = { "a host that says pool=none reuses" },
+	[LIE_HIDES_POOL] = { "beats do not list the pool" },
+	[LIE_HIDES_LEASE] = { "beats do not list the leases" },
+	[LIE_NEVER_PURGES] = { "a pool is never purged", .skip = 690 * 1000 },
+	[LIE_BEGINS_LATE] = { "tasks are told when they are over" },
+	[LIE_LOSES_BEATS] = { "beats do not count what was lost" },
+	[LIE_NO_SUCH_ROW] = { "the kernel denies connections" },
+	[LIE_NO_WRITER] = { "threads that write are not shown" },
+	[LIE_LONG_BLOCKED] = { "the kernel's clock of a thread is an hour behind" },
+	[LIE_NEVER_SLEPT] = { "the kernel does not tell that it was suspended" },
+	[LIE_NO_STEP] = { "nobody sees that the wall clock was set", .skip = 60 * 1000 },
+	[LIE_NO_DOUBT] = { "beats of any age are believed", .skip = 260 * 1000 },
+	[LIE_HIDES + KEPT_TRACED] = { "a tracer is not shown" },
+	[LIE_HIDES + KEPT_STOPPED] = { "a stop is not shown" },
+	[LIE_HIDES + KEPT_UNINTERRUPTIBLE] = { "an uninterruptible sleep is not shown" },
+	[LIE_HIDES + KEPT_DUMPING] = { "a dump of core is not shown" },
+	[LIE_HIDES + KEPT_EXECED] = { "another program is not shown" },
+	[LIE_HIDES + KEPT_OTHER_UID] = { "another user is not shown" },
+	[LIE_HIDES + KEPT_OTHER_PID_NS] = { "another pid namespace is not shown" },
+	[LIE_HIDES + KEPT_PROTECTED] = { "a rule that protects is not read" },
 };
 static_assert(ARRAY_SIZE(lies) == LIE_COUNT, "every lie is tried");
 
@@ -340,11 +348,12 @@ static int try_lies(uint64_t count)
 	int missed = 0;
 
 	for (enum lie lie = LIE_NONE + 1; lie < LIE_COUNT; lie++) {
-		uint64_t found = try_many(lie, count, true);
+		uint64_t found = try_many(lie, lies[lie].skip, count, true);
 
 		missed += !found;
-		printf("%s: %s, after %" PRIu64 " histories\n", lies[lie],
-		       found ? "found" : "NOT FOUND", found ? found : count);
+		printf("%s: %s, after %" PRIu64 " histories, of which %" PRIu64 " were lived\n",
+		       lies[lie].name, found ? "found" : "NOT FOUND", found ? found : count,
+		       (found ? found : count) - MIN(count, lies[lie].skip));
 	}
 	printf("%d lies, %d not found\n", LIE_COUNT - 1, missed);
 	return missed ? 1 : 0;
@@ -352,7 +361,7 @@ static int try_lies(uint64_t count)
 
 static int try_truth(uint64_t count)
 {
-	uint64_t wrong = try_many(LIE_NONE, count, false);
+	uint64_t wrong = try_many(LIE_NONE, 0, count, false);
 	bool each = true;
 
 	printf("%" PRIu64 " histories, %" PRIu64 " looks, ended:", total.histories, total.looks);
