@@ -84,8 +84,9 @@ static bool is_new(const struct memory_series *s, const struct memory_sample *sa
 {
 	const struct memory_sample *last;
 
-	if (sample->vm_bytes > MEMORY_BYTES_MAX || sample->most_bytes > MEMORY_BYTES_MAX ||
-	    sample->anon_bytes > sample->most_bytes || sample->least_bytes > sample->anon_bytes)
+	if (sample->ms > MEMORY_MS_MAX || sample->vm_bytes > MEMORY_BYTES_MAX ||
+	    sample->most_bytes > MEMORY_BYTES_MAX || sample->anon_bytes > sample->most_bytes ||
+	    sample->least_bytes > sample->anon_bytes)
 		return false;
 	if (!s->count)
 		return true;

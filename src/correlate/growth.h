@@ -39,8 +39,8 @@ const struct memory_series *growth_find(const struct growth *g, struct ident id)
  * Adds a sample. With all its room in use a series first gives up one: that without which the gap is
  * the narrowest beside its age. So the newest stay close together, the first is never given up, and a
  * look back over any time finds a like number of them. The least and the most of what is given up are
- * kept in the next. A sample that is not known, or comes too soon, is left out; so is a process more
- * than MEMORY_SERIES_MAX.
+ * kept in the next. A sample that is not known, comes too soon, or is later than MEMORY_MS_MAX is left
+ * out; so is a process more than MEMORY_SERIES_MAX.
  *
  * @param now_ms	of this look: what growth_prune() asks for.
  * @return 0; -ENOMEM.

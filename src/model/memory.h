@@ -19,6 +19,9 @@ enum {
 /* More than any process can have: what is above it is unknown. */
 #define MEMORY_BYTES_MAX (UINT64_C(1) << 60)
 
+/* Later than any boot clock: a thousand years. Any sum or small multiple of times up to it is a number, too. */
+#define MEMORY_MS_MAX (UINT64_C(1000) * 366 * 24 * 3600 * 1000)
+
 struct memory_sample {
 	uint64_t ms;
 	uint64_t vm_bytes;   /* VmSize: what it has mapped */

@@ -70,6 +70,8 @@ Test(growth, what_is_no_sample)
 		{ "as much as a process may have",
 		  { LATER, MEMORY_BYTES_MAX, MEMORY_BYTES_MAX, 0, MEMORY_BYTES_MAX },
 		  2 },
+		{ "later than any clock", { MEMORY_MS_MAX + 1, 5, 5, 5, 5 }, 1 },
+		{ "as late as a clock may be", { MEMORY_MS_MAX, 5, 5, 5, 5 }, 2 },
 		{ "less than its least", { LATER, 5, 5, 6, 7 }, 1 },
 		{ "more than its most", { LATER, 5, 5, 4, 4 }, 1 },
 		{ "the same moment", { FROM_MS, 5, 5, 5, 5 }, 1 },
@@ -489,6 +491,20 @@ Test(growth, an_empty_quarter)
 			cr_assert_eq(growth_note(&g, name(5), &one, 1), 0);
 	}
 	cr_expect_eq(growth_judge(growth_find(&g, name(5)), 300 * 1000).growing, TRI_NO);
+}
+
+/* A stretch as long as can be: twice of that is a time, too, and so the search for a longer one ends. */
+Test(growth, from_the_first_moment_to_the_last)
+{
+	_cleanup_growth_ struct growth g = { 0 };
+
+	for (uint64_t i = 0; i < GROWTH_SAMPLES_MIN; i++) {
+		uint64_t last = i + 1 == GROWTH_SAMPLES_MIN;
+		struct memory_sample one = sample(last ? MEMORY_MS_MAX : i * 1000, BUILD_MIB);
+
+		cr_assert_eq(growth_note(&g, name(5), &one, 1), 0);
+	}
+	cr_expect_eq(growth_judge(growth_find(&g, name(5)), 1000).window_ms, MEMORY_MS_MAX);
 }
 
 /* Nothing but noise, judged at each of many looks. */

@@ -27,9 +27,8 @@ static const struct row good[] = {
 	{ "one sample", TEXT },
 	{ "two of one process", TEXT "sample 7:100 5500 901 301 301 301\n" },
 	{ "of several, two of one number", TEXT "sample 7:101 9 1 1 1 1\nsample 10:1 5 0 0 0 0\n" },
-	{ "the largest numbers",
-	  HEADER "sample 4194304:18446744073709551615 18446744073709551614 " LARGE " " LARGE
-		 " " LARGE " " LARGE "\n" },
+	{ "the largest numbers", HEADER "sample 4194304:18446744073709551615 31622400000000 " LARGE
+					" " LARGE " " LARGE " " LARGE "\n" },
 };
 
 Test(memory_file, reads_and_writes_the_same)
@@ -80,6 +79,8 @@ static const struct row bad[] = {
 	{ "no start", HEADER "sample 7 5000 900 300 200 400\n" },
 	{ "a time that stands for unknown",
 	  HEADER "sample 7:100 18446744073709551615 900 300 200 400\n" },
+	{ "a time that no clock gets to",
+	  HEADER "sample 7:100 13906666666666600100 900 300 200 400\n" },
 	{ "a negative size", HEADER "sample 7:100 5000 -900 300 200 400\n" },
 	{ "no number", HEADER "sample 7:100 5000 900 x 200 400\n" },
 	{ "no least", HEADER "sample 7:100 5000 900 300 - 400\n" },
