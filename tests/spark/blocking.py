@@ -362,8 +362,8 @@ def zmq_recv(seconds):
         return near.recv() == b"x"
     finally:
         sender.join()
+        far.close(0)  # first: it would try for the port of the other one, which may be Spark's by then
         near.close(0)
-        far.close(0)
         context.term()
 
 

@@ -24,9 +24,6 @@ LOAD_S = 24 * 3600  # or until the test has seen enough
 # Three Sparks run all that two processors can, ten times over. Who bounds how late a watch may be gives it its
 # turn, and so the test that sees whom it ended.
 NICE = 10
-# A driver asks its JVM for each result by a connection of its own, which a JVM that hardly gets its turn is late to
-# answer (15 s as shipped).
-PATIENT = {"spark.python.authenticate.socketTimeout": "120s"}
 
 
 class Watch:
@@ -197,7 +194,7 @@ class Doomed(threading.Thread):
             pass
 
     def _one(self):
-        spark = self.start_spark(f"doomed-{self.hosts_killed}", master="local[4]", conf=PATIENT, nice=NICE)
+        spark = self.start_spark(f"doomed-{self.hosts_killed}", master="local[4]", nice=NICE)
         watch = None
         try:
             spark.pool(2)

@@ -106,7 +106,7 @@ def told(start_spark, reaper_for, tmp_path, tmp_path_factory):
     logs = tmp_path_factory.mktemp("chaos-logs")
     clock = chaos.Clock(tmp_path, random.Random(SEED + 1))
     settings = hostmarkers.settings(logs)
-    spark = start_spark("chaos-told", master="local[12]", conf={**settings["conf"], **chaos.PATIENT},
+    spark = start_spark("chaos-told", master="local[12]", conf=settings["conf"],
                         env={**settings["env"], **clock.env}, nice=chaos.NICE)
     one = chaos.Told(spark, reaper_for(spark), logs, clock, SEED + 2)
     yield one
@@ -117,7 +117,7 @@ def told(start_spark, reaper_for, tmp_path, tmp_path_factory):
 def test_chaos(start_spark, reaper_for, told, capsys):
     with capsys.disabled():
         print(f"\nREAPER_CHAOS_SEED={SEED}")
-    spark = start_spark("chaos", master=f"local[{SLOTS}]", conf=chaos.PATIENT, nice=chaos.NICE)
+    spark = start_spark("chaos", master=f"local[{SLOTS}]", nice=chaos.NICE)
     reaper = reaper_for(spark)
     bound_s = sum(seconds_of(reaper.settings[f"policy.{name}"])
                   for name in ("timeout", "term_grace", "kill_grace")) + 2 * chaos.INTERVAL_S
