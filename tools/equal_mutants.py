@@ -64,6 +64,7 @@ EQUAL: dict[str, dict[str, str]] = {
             "it prints something",
         "fs_replace: `r < 0` is true": "what was renamed has that name no more",
         "fs_replace: `r < 0` with <=": "what was renamed has that name no more",
+        "fs_undo_append: `written > 0` with >=": "a file that is cut to its own size stays as it is",
         "fs_write_all: `n < 0` with <=": "no write(2) of something takes nothing",
         "fs_write_all: `n < 0` with <=, 2": "no write(2) of something takes nothing",
     },

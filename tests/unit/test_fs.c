@@ -198,8 +198,10 @@ int __real_fstat(int fd, struct stat *ret);
 int __wrap_fstat(int fd, struct stat *ret);
 int __wrap_fstat(int fd, struct stat *ret)
 {
+	int r = __real_fstat(fd, ret);
+
 	errno = stat_error ? stat_error : errno;
-	return stat_error ? -1 : __real_fstat(fd, ret);
+	return stat_error ? -1 : r;
 }
 
 static char dir[] = "/tmp/reaper-fs-XXXXXX";
@@ -343,6 +345,37 @@ Test(fs, writes_go_on_after_a_signal)
 	errno = EINTR;
 	cr_expect_eq(fs_write_all(fd, "abcdefgh", 8), 0, "of long ago");
 	at_once = 0;
+}
+
+/* A file of six bytes, to which some of them were appended last. */
+Test(fs, undo_append)
+{
+	static const struct {
+		const char *why;
+		off_t size;
+		ssize_t written;
+		int stat_error;
+		size_t left;
+	} rows[] = {
+		{ "what was written last goes", 4, 2, 0, 4 },
+		{ "a write that failed wrote nothing", 7, -1, 0, 6 },
+		{ "somebody else has written behind it", 3, 2, 0, 6 },
+		{ "nobody knows how long it is", 4, 2, EIO, 6 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_close_ int fd = -1;
+		struct stat st;
+
+		put("log", "sixsix", 6);
+		fd = open("log", O_WRONLY | O_CLOEXEC);
+		cr_assert_geq(fd, 0);
+		stat_error = rows[i].stat_error;
+		fs_undo_append(fd, rows[i].size, rows[i].written);
+		stat_error = 0;
+		cr_assert_eq(fstat(fd, &st), 0);
+		cr_expect_eq(st.st_size, (off_t)rows[i].left, "%s", rows[i].why);
+	}
 }
 
 /* The kernels that there are. */
