@@ -66,10 +66,10 @@ static bool finish(struct victim *v, enum outcome outcome, uint64_t now_ms)
 	return true;
 }
 
-/* ESRCH may be the word of a container's filter; gone is what the pidfd shows. */
+/* Whatever the call says, gone is what the pidfd shows: ESRCH may be the word of a container's filter. */
 static bool refuse(struct victim *v, int sig, int err, uint64_t now_ms)
 {
-	if (err == -ESRCH && act_see(v, now_ms))
+	if (act_see(v, now_ms))
 		return true;
 	(void)snprintf(v->record.why, sizeof(v->record.why), "the kernel refused signal %d: %s",
 		       sig, strerror(-err));
