@@ -64,7 +64,7 @@ LIMITS = {
     "bench": 600,
     "faults": 1800,
     "histories": 1200,
-    "model": 2700,
+    "model": 1800,
     "fuzz": 3600,
     "reuse": 3600,
     "chaos": 1500,

@@ -325,19 +325,19 @@ def mixed_load(spark, where, label, kind, seconds):
     return [turn, highest]
 
 
-PACED_MOST = 200  # tasks of one job, which cannot be cut short
+PACED_MOST = 200  # tasks of one job
 
 
-def paced(spark, where, label, tasks, seconds, late_s):
-    """So many short tasks in each of so many seconds; a machine that falls behind has so many seconds more, and
-    then it is let off the rest: [tasks, seconds, highest attempt number, workers that they ran on]."""
+def paced(spark, where, label, tasks, seconds):
+    """So many short tasks in each of so many seconds; a machine that falls behind is given what is due in jobs of
+    PACED_MOST: [tasks, seconds, highest attempt number, workers that they ran on]."""
     context = spark.sparkContext
     done, highest, workers, began = 0, 0, set(), time.monotonic()
 
     def each(_):
         yield TaskContext.get().attemptNumber(), os.getpid()
 
-    while done < tasks * seconds and time.monotonic() - began < seconds + late_s:
+    while done < tasks * seconds:
         second = min(int(time.monotonic() - began) + 1, seconds)
         due = min(tasks * second - done, PACED_MOST)
         if due:
