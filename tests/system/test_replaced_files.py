@@ -80,14 +80,14 @@ def test_a_minute_of_replacements(reaper: Reaper, start_host, ledger: pathlib.Pa
     worker = daemon.open()
     log = reaper.marker_dir / "host.log"
     identity = host_record(host, "pool=reported tasks=all")
-    writer = subprocess.Popen(
-        [sys.executable, "-B", REPLACE, log, reaper.config, identity, worker.identity, str(SECONDS)],
-        stdout=subprocess.PIPE, text=True)
-    calm = time.monotonic() + SECONDS - CALM_S
     looks = 0
-    try:
-        with reaper.watch(host, SETTINGS, prefix=preload(ledger)) as watch:
-            watch.until_event(event="start")  # from here on SIGHUP reloads
+    with reaper.watch(host, SETTINGS, prefix=preload(ledger)) as watch:
+        watch.until_event(event="start")  # from here on SIGHUP reloads, and a configuration may be missing
+        writer = subprocess.Popen(
+            [sys.executable, "-B", REPLACE, log, reaper.config, identity, worker.identity, str(SECONDS)],
+            stdout=subprocess.PIPE, text=True)
+        calm = time.monotonic() + SECONDS - CALM_S
+        try:
             fds = None
             while writer.poll() is None:
                 if time.monotonic() < calm:
@@ -113,10 +113,10 @@ def test_a_minute_of_replacements(reaper: Reaper, start_host, ledger: pathlib.Pa
             shown = replace_in_view(watch, log, identity, worker, tasks)
             believe_beats(watch, worker, log, shown)
             assert reloads and count_reloads(watch) == reloads, "nothing was read afresh since the storm"
-    finally:
-        if writer.poll() is None:
-            writer.kill()
-            writer.communicate()
+        finally:
+            if writer.poll() is None:
+                writer.kill()
+                writer.communicate()
     assert replaced > 100 * SECONDS / 10 and looks > SECONDS, (replaced, looks)
 
 
