@@ -88,8 +88,7 @@ class Spark:
             settings = {"spark.driver.extraJavaOptions": QUICK_JVM,
                         "spark.executor.extraJavaOptions": QUICK_JVM,
                         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-                        # whoever asks which tasks failed asks about all of them
-                        "spark.ui.retainedJobs": "1000000", "spark.ui.retainedStages": "1000000",
+                        "spark.ui.liveUpdate.period": "0",  # whoever asks what failed asks about now
                         "spark.driver.host": "127.0.0.1",
                         "spark.driver.bindAddress": "127.0.0.1", **(conf or {})}
             self._send({"do": "start", "master": master, "conf": settings})

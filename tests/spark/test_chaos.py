@@ -86,7 +86,7 @@ def end_jobs(spark, load, blocked, paced):
         count, attempt = spark.value(label, END_S)
         assert count >= 2 and attempt == 0, (kind, count, attempt)
     failed = spark.ask("failed-tasks")
-    assert failed["stages"] and failed["failed"] == failed["unknown"] == 0, failed
+    assert failed["stages"] and failed["failed"] == 0, failed
     log = spark.log.read_text("utf-8", "replace")
     assert "Lost task" not in log and "Python worker exited" not in log, spark.log_tail(200)
     return rounds, tasks, took_s, used

@@ -105,7 +105,7 @@ def live(start_spark, reaper_for, capsys, settings, logs):
             assert count >= TWICE, f"{kind} ran {count} times in {took:.0f} s"
             assert attempt == 0, f"a task of {kind} was tried again"
         failed = spark.ask("failed-tasks")
-        assert failed["failed"] == failed["unknown"] == 0 and failed["stages"] > 20, failed
+        assert failed["failed"] == 0 and failed["stages"] > 20, failed
         log = spark.log.read_text("utf-8", "replace")
         assert "Lost task" not in log and "Python worker exited" not in log, spark.log_tail(200)
         leaks = ended & noted_by(spark, jobs["leak"])
