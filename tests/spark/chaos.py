@@ -2,6 +2,7 @@
 """What test_chaos.py lets loose: leaks, Sparks that are killed, a clock that is stepped."""
 
 import json
+import os
 import pathlib
 import random
 import signal
@@ -17,6 +18,10 @@ from sparkhost import SparkHang
 
 HERE = pathlib.Path(__file__).resolve().parent
 INTERVAL_S = 1
+LENGTH_S = int(os.environ.get("REAPER_CHAOS_S", "120"))
+# A leak must not end by itself: one whose end was told before the clock was stepped is there until the test
+# comes to its own end.
+LIFE_S = 900 + 4 * LENGTH_S
 KILLED = ("exited", "killed")
 STEP_MOST_S = 40  # from what it is: by two minutes, Spark itself takes its executor for lost
 JOB_S = 120
@@ -91,7 +96,7 @@ class Leak:
 
     def __init__(self, spark, kind):
         self.spark, self.kind = spark, kind
-        self.label = spark.begin("abandoned", kind=kind)
+        self.label = spark.begin("abandoned", kind=kind, life=LIFE_S)
         self.who = self.fenced_ms = self.gone_ms = None
 
     def look(self):

@@ -371,13 +371,14 @@ def blocked(spark, where, label, kinds, seconds):
     return [rounds, wrong, highest]
 
 
-def abandoned(spark, where, label, kind):
-    """The JVM takes one row and hangs up; Python stays in that way for ever."""
+def abandoned(spark, where, label, kind, life):
+    """The JVM takes one row and hangs up; Python stays in that way, until the kernel ends it after so many
+    seconds."""
 
     def each(_):
         inworker.note(where, label)
         yield batch(0, 1, ROW)
-        blocking.stay(kind)
+        blocking.stay(kind, life)
 
     return [row.id for row in one_row(spark).mapInArrow(each, WIDE).limit(1).collect()]
 

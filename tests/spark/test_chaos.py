@@ -21,8 +21,8 @@ import checks
 import hostmarkers
 import procs
 import pytest
+from chaos import LENGTH_S
 
-LENGTH_S = int(os.environ.get("REAPER_CHAOS_S", "120"))
 SEED = int(os.environ.get("REAPER_CHAOS_SEED") or time.time_ns() % 1_000_000)
 LEAK_EVERY_S = (1, 5)
 TASKS_A_SECOND = 20
