@@ -11,6 +11,7 @@ puts it into docs/SAFETY.md.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 LINE = re.compile(r"^\s*figure (?P<what>[^:\n]+): (?P<count>\d+) (?P<unit>[^,\n]+), (?P<wrong>\d+) wrong$", re.M)
@@ -44,6 +45,8 @@ PROMISES = {
     "fuzz_memory_file": "N13",
     "fuzz_": "N8, N17",
 }
+# What a run tries more of the longer it takes.
+GROWING = ("random histories", "numbers given away", "leaks among healthy workers", "fuzz_", "stat lines")
 # A figure of one promise alone: how many of its mechanisms were taken out (tools/mutate-promises).
 OF_ONE = re.compile(r"(N\d+), ")
 ROW_OF_ONE = re.compile(r"^\| (?P<promise>N\d+), [^|]*\| (?P<tried>[^|]*) \| (?P<wrong>\d+) \|[^|]*\| (?P<commit>[^|,]*),")
@@ -99,16 +102,47 @@ def markdown(figures: list[Figure], caption: str, run: str) -> str:
     return "\n".join([caption, "", lines[0], "|---|---:|---:|---|---|", *lines[1:], ""])
 
 
+def is_title(line: str) -> bool:
+    return line.startswith("| what |")
+
+
+def rows_of(table: str) -> dict[str, str]:
+    """Its rows, by what they are of."""
+    lines = table.splitlines()
+    titles = next((line for line in lines if is_title(line)), "")
+    rows = [line for line in lines if line.startswith("| ") and not is_title(line)]
+    return {line.split(" | ")[0]: line for line in rows if line.count("|") == titles.count("|")}
+
+
+def with_rows(table: str, rows: Iterable[str]) -> str:
+    """The same caption and titles over other rows."""
+    caption, *rest = table.splitlines()
+    titles = [line for line in rest if is_title(line) or line.startswith("|---")]
+    return "\n".join([caption, "", *titles, *rows, ""])
+
+
 def merged(before: str, table: str) -> str:
     """A table over the one before: rows of other names stay, since a run may be of some parts only."""
-    def rows_of(text: str) -> dict[str, str]:
-        rows = [line for line in text.splitlines() if line.startswith("| ")]
-        return {line.split(" | ")[0]: line for line in rows[1:] if line.count("|") == titles.count("|")}
+    return with_rows(table, {**rows_of(before), **rows_of(table)}.values())
 
-    head = [line for line in table.splitlines() if not line.startswith("| ")]
-    titles = next(line for line in table.splitlines() if line.startswith("| "))
-    rows = {**rows_of(before), **rows_of(table)}
-    return "\n".join([head[0], "", titles, head[-1], *rows.values(), ""])
+
+def tried(row: str) -> int:
+    return int(row.split(" | ")[1].split()[0].replace(",", ""))
+
+
+def was_wrong(row: str) -> bool:
+    return row.split(" | ")[2] != "0"
+
+
+def most(before: str, table: str) -> str:
+    """Of what grows with time, the rows of those runs that tried most; one in which something was wrong
+    stands until as much was tried without."""
+    rows = rows_of(before)
+    for name, row in rows_of(table).items():
+        grows = name.removeprefix("| ").startswith(GROWING)
+        if grows and (name not in rows or was_wrong(row) or tried(row) >= tried(rows[name])):
+            rows[name] = row
+    return with_rows(table, rows.values())
 
 
 def apart(table: str) -> tuple[str, dict[str, str]]:
